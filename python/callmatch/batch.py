@@ -1,0 +1,202 @@
+"""The scores of many traces, by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, overload
+
+from pydantic import BaseModel, ConfigDict
+
+from callmatch import _core
+from callmatch.results import MetricResult, Verdict
+
+__all__ = ["Scores", "Summary"]
+
+
+class Summary(BaseModel):
+    """Counts over rows, and means over those that passed or failed.
+
+    Summaries of parts add up to that of the whole: ``sum((s.summary() for s in chunks), Summary())``.
+
+    Attributes:
+        rows: All rows; the five counts after it add up to it.
+        pass_rate: passed / (passed + failed), from 0 to 1; None if no row passed or failed.
+        precision: The mean over the rows that passed or failed, from 0 to 1; None if there are none. Likewise `recall`
+            and `f1`.
+        difference_kinds: How many failed rows differ first in which way.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: int = 0
+    passed: int = 0
+    failed: int = 0
+    inconclusive: int = 0
+    not_applicable: int = 0
+    error: int = 0
+    pass_rate: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    difference_kinds: dict[str, int] = {}
+
+    @property
+    def judged(self) -> int:
+        """The rows that passed or failed."""
+        return self.passed + self.failed
+
+    def __add__(self, other: Summary) -> Summary:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        judged = self.judged + other.judged
+
+        def mean(a: float | None, b: float | None) -> float | None:
+            return ((a or 0.0) * self.judged + (b or 0.0) * other.judged) / judged if judged else None
+
+        def total(kind: str) -> int:
+            return self.difference_kinds.get(kind, 0) + other.difference_kinds.get(kind, 0)
+
+        return Summary(
+            rows=self.rows + other.rows,
+            passed=self.passed + other.passed,
+            failed=self.failed + other.failed,
+            inconclusive=self.inconclusive + other.inconclusive,
+            not_applicable=self.not_applicable + other.not_applicable,
+            error=self.error + other.error,
+            pass_rate=(self.passed + other.passed) / judged if judged else None,
+            precision=mean(self.precision, other.precision),
+            recall=mean(self.recall, other.recall),
+            f1=mean(self.f1, other.f1),
+            difference_kinds={kind: total(kind) for kind in _core.DIFFERENCE_KINDS if total(kind)},
+        )
+
+
+class Scores:
+    """The scores of many traces.
+
+    Every column is a list as long as this is, with None where a row has no such value. A row is a `MetricResult`:
+    ``scores[17]``, ``scores[-1]``, ``scores[:10]`` (a list), ``for result in scores``.
+    """
+
+    def __init__(self, batch: _core.Batch, name: str) -> None:
+        self._batch = batch
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    @overload
+    def __getitem__(self, index: int) -> MetricResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[MetricResult]: ...
+    def __getitem__(self, index: int | slice) -> MetricResult | list[MetricResult]:
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self._row(place) for place in places]
+        return self._row(places)
+
+    def __iter__(self) -> Iterator[MetricResult]:
+        return map(self._row, range(len(self)))
+
+    def __repr__(self) -> str:
+        summary = self.summary()
+        return f"<Scores of {summary.rows} rows: {summary.passed} passed, {summary.failed} failed>"
+
+    def _row(self, place: int) -> MetricResult:
+        score, verdict, passed, reason, details = self._batch.row(place)
+        return MetricResult(
+            name=self._name, score=score, verdict=verdict, passed=passed, reason=reason, details=details
+        )
+
+    @cached_property
+    def id(self) -> list[int | str]:
+        """The id of each row's record, or else its line; of rows from memory, their index."""
+        return self._batch.column("id")
+
+    @cached_property
+    def file(self) -> list[str | None]:
+        """The file that each row is from; None for rows from memory."""
+        return self._batch.column("file")
+
+    @cached_property
+    def line(self) -> list[int | None]:
+        """The line, or in a JSON array the number, of each row's record, from 1; None for rows from memory."""
+        return self._batch.column("line")
+
+    @cached_property
+    def score(self) -> list[float | None]:
+        """1.0 or 0.0; None for rows that neither passed nor failed."""
+        return self._batch.column("score")
+
+    @cached_property
+    def verdict(self) -> list[Verdict]:
+        """The verdict of each row."""
+        return self._batch.column("verdict")
+
+    @cached_property
+    def matched(self) -> list[int | None]:
+        """The size of the largest one-to-one pairing of expected and made calls."""
+        return self._batch.column("matched")
+
+    @cached_property
+    def made(self) -> list[int | None]:
+        """How many calls were made; None where they were not reported."""
+        return self._batch.column("made")
+
+    @cached_property
+    def expected(self) -> list[int | None]:
+        """How many calls were expected; None without an expectation."""
+        return self._batch.column("expected")
+
+    @cached_property
+    def precision(self) -> list[float | None]:
+        """Matched / made, from 0 to 1. 1.0 if both sides are empty, 0.0 if one is."""
+        return self._batch.column("precision")
+
+    @cached_property
+    def recall(self) -> list[float | None]:
+        """Matched / expected, from 0 to 1. 1.0 if both sides are empty, 0.0 if one is."""
+        return self._batch.column("recall")
+
+    @cached_property
+    def f1(self) -> list[float | None]:
+        """The harmonic mean of precision and recall, from 0 to 1."""
+        return self._batch.column("f1")
+
+    @cached_property
+    def difference_kind(self) -> list[str | None]:
+        """How the first call that differs does: missing, unexpected, arguments, name or order; None if none does."""
+        return self._batch.column("difference_kind")
+
+    @cached_property
+    def expected_index(self) -> list[int | None]:
+        """The expected call that differs first."""
+        return self._batch.column("expected_index")
+
+    @cached_property
+    def actual_index(self) -> list[int | None]:
+        """The call made that differs first."""
+        return self._batch.column("actual_index")
+
+    @cached_property
+    def reason(self) -> list[str]:
+        """One readable sentence for each row."""
+        return self._batch.column("reason")
+
+    @cached_property
+    def error(self) -> list[str | None]:
+        """What is wrong with a row's input, and where; None for a row that could be read."""
+        return self._batch.column("error")
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """All columns by name, as data frames take them: ``pandas.DataFrame(scores.to_dict())``."""
+        return {name: getattr(self, name) for name in _core.COLUMNS}
+
+    def summary(self) -> Summary:
+        """The counts by verdict, and the means over the rows that passed or failed."""
+        counts: dict[str, Any] = self._batch.counts()
+        judged = counts["passed"] + counts["failed"]
+        for mean in ("precision", "recall", "f1"):
+            counts[mean] = counts[mean] / judged if judged else None
+        return Summary(rows=len(self), pass_rate=counts["passed"] / judged if judged else None, **counts)

@@ -1,0 +1,247 @@
+"""Tool Call Trajectory: were the expected tools called?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from typing_extensions import Never
+
+from callmatch import _core
+from callmatch.batch import Scores
+from callmatch.errors import InvalidInput, InvalidType, unknown_key, unknown_keyword
+from callmatch.results import MetricResult
+
+__all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
+
+MatchMode = Literal["exact", "in_order", "any_order", "subset", "superset"]
+ArgumentMode = Literal["partial", "exact", "ignore"]
+
+Calls = Sequence[object] | str | bytes | None
+"""A list of tool calls or of chat messages, or JSON text of one; None: not reported, or nothing is expected."""
+
+File = str | os.PathLike[str]
+
+
+class ToolCallTrajectory:
+    """Compares the tool calls that an agent made with those it was expected to make.
+
+    Args:
+        match: How the calls must line up.
+
+            * ``exact``: as many calls as expected, and each fits the expected one at its position;
+            * ``in_order``: the expected calls were made in order, others may come between;
+            * ``any_order``: the same calls in any order, and no others;
+            * ``subset``: every call made was expected, some may be missing;
+            * ``superset``: every expected call was made, others are allowed.
+        arguments: When the arguments of a call match those listed.
+
+            * ``partial``: every listed key has an equal value, other keys are ignored;
+            * ``exact``: they are equal;
+            * ``ignore``: always.
+
+            Whatever the mode, an expected call without arguments matches any.
+        name: The name that results carry.
+
+    Values are equal as JSON values: 1 and 1.0 are, 1 and True are not, nor are an absent key and null.
+    Calls are paired one to one, by the largest pairing there is.
+
+    The definitions are those of the Rhesis page "Checking Tool Calls", made exact where it is silent (README, "What
+    counts as a match").
+
+    Raises:
+        InvalidInput: An unknown mode.
+        InvalidType: An unknown keyword.
+
+    Examples:
+        >>> metric = ToolCallTrajectory(match="in_order", arguments="partial")
+        >>> result = metric.evaluate(
+        ...     tool_calls=[{"name": "search", "arguments": {"query": "refunds", "limit": 5}}],
+        ...     expectations={"tool_calls": [{"name": "search"}, {"name": "reply"}]},
+        ... )
+        >>> result.verdict, result.score, result.details["recall"]
+        ('failed', 0.0, 0.5)
+        >>> result.reason
+        'Expected `reply`; it was never called.'
+    """
+
+    def __init__(
+        self,
+        *,
+        match: MatchMode = "in_order",
+        arguments: ArgumentMode = "partial",
+        name: str = "tool_call_trajectory",
+        **unknown: Never,
+    ) -> None:
+        if unknown:
+            raise unknown_keyword("ToolCallTrajectory", unknown, ["match", "arguments", "name"])
+        for keyword, word in (("match", match), ("arguments", arguments), ("name", name)):
+            if not isinstance(word, str):
+                raise InvalidType(f"{keyword} is a string, not {type(word).__name__}", keyword)
+        self._core = _core.Trajectory(match, arguments)
+        self.match = match
+        self.arguments = arguments
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"ToolCallTrajectory(match={self.match!r}, arguments={self.arguments!r}, name={self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.match, self.arguments, self.name)
+
+    def evaluate(
+        self,
+        *,
+        tool_calls: Calls = None,
+        expectations: Mapping[str, Any] | None = None,
+        **unknown: Never,
+    ) -> MetricResult:
+        """Judge the tool calls of one trace.
+
+        Args:
+            tool_calls: The calls that were made, in any of the shapes that the README lists, or the chat messages that
+                hold them; ``[]`` if none was made, None if they are not known.
+            expectations: ``{"tool_calls": [...]}``, the calls that should have been made. ``[]`` expects that none is;
+                without the key, or with None, nothing is expected and the result is ``not_applicable``.
+
+        Returns:
+            A result whose `details` hold ``matched``, ``made``, ``expected`` (counts), ``precision``, ``recall``, ``f1``
+            (from 0 to 1; 1.0 if both sides are empty, 0.0 if one is), ``pairs`` (of ``expected`` and ``actual`` indexes),
+            ``missing`` and ``unexpected`` (the indexes without a partner), ``difference`` (the first call that differs,
+            None if none does), ``reason``, and the two modes.
+
+        Raises:
+            InvalidInput: A value that can't be, with the path to it.
+            InvalidType: Something of the wrong type, with the path to it.
+
+        Examples:
+            >>> ToolCallTrajectory().evaluate(tool_calls=[], expectations={"tool_calls": []}).verdict
+            'passed'
+            >>> ToolCallTrajectory().evaluate(tool_calls=None, expectations={"tool_calls": []}).verdict
+            'inconclusive'
+        """
+        if unknown:
+            raise unknown_keyword("evaluate", unknown, ["tool_calls", "expectations"])
+        expected: object = None
+        if expectations is not None:
+            if not isinstance(expectations, Mapping):
+                kind = type(expectations).__name__
+                raise InvalidType(f'expectations: expected {{"tool_calls": [...]}}, got {kind}', "expectations")
+            expected = expectations.get("tool_calls")
+            if len(expectations) != ("tool_calls" in expectations):
+                raise unknown_key("expectations", set(expectations) - {"tool_calls"}, ["tool_calls"])
+        score, verdict, passed, reason, details = self._core.evaluate(tool_calls, expected)
+        return MetricResult(
+            name=self.name, score=score, verdict=verdict, passed=passed, reason=reason, details=details
+        )
+
+    def evaluate_batch(
+        self,
+        *,
+        tool_calls: Iterable[Calls],
+        expected_tool_calls: Iterable[Calls],
+        **unknown: Never,
+    ) -> Scores:
+        """Judge many traces at once.
+
+        Args:
+            tool_calls: For each trace what `evaluate` takes as ``tool_calls``.
+            expected_tool_calls: For each trace the calls that should have been made; None: nothing is expected.
+
+        Returns:
+            The scores, by column and by row. Both empty: no rows. A row that can't be read has the verdict ``error``.
+            Where every row is JSON text (or None), all cores are used.
+
+        Raises:
+            InvalidInput: The two are not of one length.
+            InvalidType: One of them is no iterable of traces.
+
+        Examples:
+            >>> scores = ToolCallTrajectory().evaluate_batch(
+            ...     tool_calls=[[{"name": "search"}], []],
+            ...     expected_tool_calls=[[{"name": "search"}], [{"name": "search"}]],
+            ... )
+            >>> scores.score, scores.f1, scores[1].reason
+            ([1.0, 0.0], [1.0, 0.0], 'Expected `search`; no tool calls were recorded.')
+        """
+        if unknown:
+            raise unknown_keyword("evaluate_batch", unknown, ["tool_calls", "expected_tool_calls"])
+        made = _rows("tool_calls", tool_calls)
+        expected = _rows("expected_tool_calls", expected_tool_calls)
+        if len(made) != len(expected):
+            raise InvalidInput(
+                f"tool_calls has {len(made)} rows, expected_tool_calls has {len(expected)}; both need one for each trace"
+            )
+        return Scores(self._core.evaluate_batch(made, expected), self.name)
+
+    def evaluate_file(
+        self,
+        files: File | Iterable[File],
+        *,
+        actual: str = "tool_calls",
+        expected: str = "expected_tool_calls",
+        id: str = "id",
+        threads: int | None = None,
+        **unknown: Never,
+    ) -> Iterator[Scores]:
+        """Judge the records of files, a part at a time: however long the files are, the memory needed stays the same.
+
+        Args:
+            files: One file or several, of JSON Lines or a JSON array of records, plain or compressed with gzip or
+                Zstandard. ``"-"`` is standard input.
+            actual: Where in a record the calls are that were made, as a list of calls or of chat messages: a dotted path
+                (``info.task.actions``) or a JSON pointer (``/info/task/actions``). Not there: not reported.
+            expected: Where the expected ones are. Not there: the row is ``not_applicable``.
+            id: Where the id of the record is. Not there: the line is its id.
+            threads: How many threads read and compare; None for as many as there are cores.
+
+        Returns:
+            An iterator over the scores of some thousand records at a time, in the order of the files. A record that can't
+            be read has the verdict ``error``, and its error names file and line.
+
+        Raises:
+            OSError: A file that is missing, a directory, or may not be read.
+            InvalidInput: A file that holds no records, no text, or compressed data that is damaged or ends too early; or
+                a field that is in no record of any file (at the end).
+            InvalidType: An argument of the wrong type.
+        """
+        if unknown:
+            raise unknown_keyword("evaluate_file", unknown, ["actual", "expected", "id", "threads"])
+        paths = _paths(files)
+        for keyword, path in (("actual", actual), ("expected", expected), ("id", id)):
+            if not isinstance(path, str):
+                raise InvalidType(f"{keyword} is a dotted path or a JSON pointer, not {type(path).__name__}", keyword)
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise InvalidInput(f"threads is a number from 1 on, or None for all cores, not {threads!r}", "threads")
+        scorer = _core.FileScorer(self._core, actual, expected, id, threads or 0)
+        return _chunks(scorer, paths, self.name)
+
+
+def _rebuild(match: MatchMode, arguments: ArgumentMode, name: str) -> ToolCallTrajectory:
+    return ToolCallTrajectory(match=match, arguments=arguments, name=name)
+
+
+def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        kind = type(rows).__name__
+        raise InvalidType(f"{keyword}: expected a list with the calls of each trace, got {kind}", keyword)
+    return tuple(rows)
+
+
+def _paths(files: File | Iterable[File]) -> list[File]:
+    paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+    if not paths:
+        raise InvalidInput("files: expected at least one", "files")
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise InvalidType(f"files: expected paths, got {type(path).__name__}", "files")
+    return paths
+
+
+def _chunks(scorer: _core.FileScorer, paths: list[File], name: str) -> Iterator[Scores]:
+    for path in paths:
+        scorer.open(path)
+        while (batch := scorer.next_chunk()) is not None:
+            yield Scores(batch, name)
+    scorer.finish()

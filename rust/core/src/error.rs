@@ -1,0 +1,151 @@
+//! Errors about input: what is wrong, and the path to it.
+
+use std::fmt::{self, Write};
+
+use crate::text::Text;
+
+/// Built where the trouble is; every reader on the way back adds its step of the path.
+#[derive(Debug)]
+pub struct Error {
+    pub kind: ErrorKind,
+    message: String,
+    /// Innermost first.
+    path: Vec<Segment>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Something of the wrong type; Python's TypeError.
+    Type,
+    /// The right type with a value that can't be; Python's ValueError.
+    Value,
+}
+
+#[derive(Clone, Debug)]
+pub enum Segment {
+    Key(String),
+    Index(usize),
+}
+
+impl Error {
+    #[cold]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error { kind, message: message.into(), path: Vec::new() }
+    }
+
+    #[cold]
+    pub fn wrong_type(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Type, message)
+    }
+
+    #[cold]
+    pub fn value(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Value, message)
+    }
+
+    #[cold]
+    pub fn at_key(mut self, key: Text<'_>) -> Self {
+        self.path.push(Segment::Key(crate::show::plain(key)));
+        self
+    }
+
+    #[cold]
+    pub fn at_index(mut self, index: usize) -> Self {
+        self.path.push(Segment::Index(index));
+        self
+    }
+
+    /// Such as `tool_calls[2].arguments.filters.since`; empty where the whole input is meant.
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for segment in self.path.iter().rev() {
+            let written = match segment {
+                Segment::Index(index) => write!(path, "[{index}]"),
+                Segment::Key(key) if !is_word(key) => write!(path, "[{key:?}]"),
+                Segment::Key(key) if path.is_empty() => write!(path, "{key}"),
+                Segment::Key(key) => write!(path, ".{key}"),
+            };
+            debug_assert!(written.is_ok(), "writing to a String can't fail");
+        }
+        path
+    }
+}
+
+fn is_word(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path();
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// "match is one of exact, in_order, …, not 'inorder'; did you mean 'in_order'?"
+pub fn one_of(what: &str, given: &str, words: &[&str]) -> String {
+    let mut message = format!("{what} is one of {}, not {given:?}", words.join(", "));
+    if let Some(nearest) = nearest(given, words) {
+        let _ = write!(message, "; did you mean {nearest:?}?");
+    }
+    message
+}
+
+/// The word that a slip of the finger is nearest to, if any is near.
+pub fn nearest<'w>(given: &str, words: &[&'w str]) -> Option<&'w str> {
+    let given: Vec<char> = given.chars().take(64).collect();
+    let distances = words.iter().map(|&word| (edit_distance(&given, word), word));
+    let (distance, word) = distances.min_by_key(|&(distance, _)| distance)?;
+    (distance <= 1 + given.len() / 4).then_some(word)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other, whatever the case and
+/// the separator of words.
+fn edit_distance(a: &[char], b: &str) -> usize {
+    let plain = |c: char| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() };
+    let a: Vec<char> = a.iter().map(|&c| plain(c)).collect();
+    let b: Vec<char> = b.chars().map(plain).collect();
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word() {
+        let words = ["exact", "in_order", "any_order"];
+        assert_eq!(nearest("inorder", &words), Some("in_order"));
+        assert_eq!(nearest("in-order", &words), Some("in_order"));
+        assert_eq!(nearest("IN_ORDER", &words), Some("in_order"));
+        assert_eq!(nearest("excat", &words), Some("exact"));
+        assert_eq!(nearest("strict", &words), None);
+        assert_eq!(nearest("", &words), None);
+    }
+
+    #[test]
+    fn the_path_reads_like_code() {
+        let error = Error::value("no").at_key(Text::from("a b")).at_index(2).at_key(Text::from("tool_calls"));
+        assert_eq!(error.to_string(), "tool_calls[2][\"a b\"]: no");
+    }
+}

@@ -1,0 +1,525 @@
+//! JSON text → [`Value`], as Python's `json` reads it, without building anything that isn't asked for.
+//!
+//! Written here rather than taken from a crate because no kept parser has all of what equality needs: integers of any
+//! size, `NaN` and `Infinity`, lone surrogates, the last of duplicate keys, a depth limit, and texts that are borrowed
+//! from the input. It is fuzzed against `serde_json` and tested against Python's `json`.
+
+use std::{collections::HashMap, fmt};
+
+use bumpalo::Bump;
+
+use crate::{
+    number::{Big, Magnitude},
+    text::{self, Text},
+    value::{Member, Value},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// Bytes from the start of the text.
+    pub at: usize,
+    pub problem: Problem,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    Value,
+    End,
+    ControlCharacter,
+    Escape,
+    Key,
+    Colon,
+    ArrayComma,
+    ObjectComma,
+    Number,
+    Trailing,
+    Utf8,
+    Depth(usize),
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem {
+            Problem::Value => f.write_str("expected a JSON value")?,
+            Problem::End => f.write_str("the text ends too early")?,
+            Problem::ControlCharacter => f.write_str("a control character in a string")?,
+            Problem::Escape => f.write_str("a bad escape in a string")?,
+            Problem::Key => f.write_str("expected a key in double quotes")?,
+            Problem::Colon => f.write_str("expected a colon after the key")?,
+            Problem::ArrayComma => f.write_str("expected a comma or ]")?,
+            Problem::ObjectComma => f.write_str("expected a comma or }")?,
+            Problem::Number => f.write_str("a malformed number")?,
+            Problem::Trailing => f.write_str("more text after the JSON value")?,
+            Problem::Utf8 => f.write_str("not UTF-8")?,
+            Problem::Depth(limit) => write!(f, "nested deeper than {limit} levels")?,
+        }
+        write!(f, " (at byte {})", self.at)
+    }
+}
+
+/// Bytes from outside must be UTF-8. (JSON text inside a text may hold lone surrogates, as any text may.)
+pub fn check_utf8(bytes: &[u8]) -> Result<(), JsonError> {
+    std::str::from_utf8(bytes).map(drop).map_err(|error| JsonError { at: error.valid_up_to(), problem: Problem::Utf8 })
+}
+
+/// Read one JSON value that may nest `max_depth` levels deep. Texts borrow from `bytes`, all else lies in `bump`.
+pub fn parse<'a>(bytes: &'a [u8], max_depth: usize, bump: &'a Bump) -> Result<Value<'a>, JsonError> {
+    let mut parser = Parser {
+        bytes,
+        position: 0,
+        bump,
+        room: max_depth,
+        max_depth,
+        items: Vec::with_capacity(32),
+        members: Vec::with_capacity(32),
+    };
+    let value = parser.value()?;
+    match parser.token() {
+        None => Ok(value),
+        Some(_) => Err(parser.error(Problem::Trailing)),
+    }
+}
+
+struct Parser<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    bump: &'a Bump,
+    /// How many more levels may be opened.
+    room: usize,
+    max_depth: usize,
+    /// Stacks of what belongs to the containers that are open, innermost last; copied into the arena on closing.
+    items: Vec<Value<'a>>,
+    members: Vec<Member<'a>>,
+}
+
+impl<'a> Parser<'a> {
+    #[cold]
+    fn error(&self, problem: Problem) -> JsonError {
+        let problem = if self.position >= self.bytes.len() { Problem::End } else { problem };
+        JsonError { at: self.position, problem }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.position).copied()
+    }
+
+    /// The next byte that isn't white space, which stays unread.
+    #[inline]
+    fn token(&mut self) -> Option<u8> {
+        loop {
+            match self.peek()? {
+                b' ' | b'\n' | b'\r' | b'\t' => self.position += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    #[inline]
+    fn value(&mut self) -> Result<Value<'a>, JsonError> {
+        match self.token() {
+            Some(b'"') => {
+                self.position += 1;
+                self.string().map(Value::Text)
+            }
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            Some(b'N') => self.word("NaN", Value::Float(f64::NAN)),
+            Some(b'I') => self.word("Infinity", Value::Float(f64::INFINITY)),
+            _ => Err(self.error(Problem::Value)),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value<'a>) -> Result<Value<'a>, JsonError> {
+        if self.bytes[self.position..].starts_with(word.as_bytes()) {
+            self.position += word.len();
+            Ok(value)
+        } else {
+            Err(self.error(Problem::Value))
+        }
+    }
+
+    /// Step over the opening bracket and read what is inside.
+    fn nested(&mut self, inside: fn(&mut Self) -> Result<Value<'a>, JsonError>) -> Result<Value<'a>, JsonError> {
+        if self.room == 0 {
+            return Err(JsonError { at: self.position, problem: Problem::Depth(self.max_depth) });
+        }
+        self.room -= 1;
+        self.position += 1;
+        let value = inside(self);
+        self.room += 1;
+        value
+    }
+
+    fn array(&mut self) -> Result<Value<'a>, JsonError> {
+        let start = self.items.len();
+        if self.token() == Some(b']') {
+            self.position += 1;
+            return Ok(Value::Array(&[]));
+        }
+        loop {
+            let item = self.value()?;
+            self.items.push(item);
+            match self.token() {
+                Some(b',') => self.position += 1,
+                Some(b']') => break,
+                _ => return Err(self.error(Problem::ArrayComma)),
+            }
+        }
+        self.position += 1;
+        let items = self.bump.alloc_slice_copy(&self.items[start..]);
+        self.items.truncate(start);
+        Ok(Value::Array(items))
+    }
+
+    fn object(&mut self) -> Result<Value<'a>, JsonError> {
+        let start = self.members.len();
+        if self.token() == Some(b'}') {
+            self.position += 1;
+            return Ok(Value::Object(&[]));
+        }
+        loop {
+            if self.token() != Some(b'"') {
+                return Err(self.error(Problem::Key));
+            }
+            self.position += 1;
+            let key = self.string()?;
+            if self.token() != Some(b':') {
+                return Err(self.error(Problem::Colon));
+            }
+            self.position += 1;
+            let value = self.value()?;
+            self.members.push(Member { key, value });
+            match self.token() {
+                Some(b',') => self.position += 1,
+                Some(b'}') => break,
+                _ => return Err(self.error(Problem::ObjectComma)),
+            }
+        }
+        self.position += 1;
+        keep_last(&mut self.members, start);
+        let members = self.bump.alloc_slice_copy(&self.members[start..]);
+        self.members.truncate(start);
+        Ok(Value::Object(members))
+    }
+
+    /// The string whose opening quote was just read.
+    #[inline]
+    fn string(&mut self) -> Result<Text<'a>, JsonError> {
+        let start = self.position;
+        self.position = plain_end(self.bytes, start);
+        match self.peek() {
+            Some(b'"') => {
+                let text = &self.bytes[start..self.position];
+                self.position += 1;
+                Ok(Text::Utf8(text))
+            }
+            Some(b'\\') => self.escaped(start),
+            _ => Err(self.error(Problem::ControlCharacter)),
+        }
+    }
+
+    /// The rest of a string in which an escape was met, which has to be copied.
+    fn escaped(&mut self, start: usize) -> Result<Text<'a>, JsonError> {
+        let mut out = bumpalo::collections::Vec::with_capacity_in(2 * (self.position - start) + 32, self.bump);
+        out.extend_from_slice(&self.bytes[start..self.position]);
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.position += 1;
+                    return Ok(Text::Utf8(out.into_bump_slice()));
+                }
+                Some(b'\\') => {
+                    self.position += 1;
+                    let byte = match self.peek() {
+                        Some(byte @ (b'"' | b'\\' | b'/')) => byte,
+                        Some(b'b') => 8,
+                        Some(b'f') => 12,
+                        Some(b'n') => b'\n',
+                        Some(b'r') => b'\r',
+                        Some(b't') => b'\t',
+                        Some(b'u') => {
+                            self.position += 1;
+                            let mut buffer = [0; 4];
+                            let length = text::encode(self.code_point()?, &mut buffer);
+                            out.extend_from_slice(&buffer[..length]);
+                            continue;
+                        }
+                        _ => return Err(self.error(Problem::Escape)),
+                    };
+                    out.push(byte);
+                    self.position += 1;
+                }
+                _ => {
+                    let from = self.position;
+                    self.position = plain_end(self.bytes, from);
+                    if self.position == from {
+                        return Err(self.error(Problem::ControlCharacter));
+                    }
+                    out.extend_from_slice(&self.bytes[from..self.position]);
+                }
+            }
+        }
+    }
+
+    /// What follows `\u`; two escapes that form a surrogate pair are one code point.
+    fn code_point(&mut self) -> Result<u32, JsonError> {
+        let unit = self.four_digits()?;
+        if (0xd800..0xdc00).contains(&unit) && self.bytes[self.position..].starts_with(b"\\u") {
+            let before = self.position;
+            self.position += 2;
+            // A malformed second escape is an error all the same, where the loop meets it again.
+            if let Ok(low @ 0xdc00..0xe000) = self.four_digits() {
+                return Ok(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+            }
+            self.position = before;
+        }
+        Ok(unit)
+    }
+
+    fn four_digits(&mut self) -> Result<u32, JsonError> {
+        let digits = self.bytes.get(self.position..self.position + 4).unwrap_or(&[]);
+        let mut unit = 0;
+        for digit in digits {
+            let digit = char::from(*digit).to_digit(16).ok_or_else(|| self.error(Problem::Escape))?;
+            unit = unit << 4 | digit;
+        }
+        if digits.is_empty() {
+            return Err(JsonError { at: self.bytes.len(), problem: Problem::End });
+        }
+        self.position += 4;
+        Ok(unit)
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result<Value<'a>, JsonError> {
+        let start = self.position;
+        let negative = self.peek() == Some(b'-');
+        self.position += usize::from(negative);
+        let first = self.position;
+        let size = self.digits();
+        let length = self.position - first;
+        if length == 0 {
+            return if negative && self.peek() == Some(b'I') {
+                self.word("Infinity", Value::Float(f64::NEG_INFINITY))
+            } else {
+                Err(self.error(Problem::Number))
+            };
+        }
+        if length > 1 && self.bytes[first] == b'0' {
+            return Err(JsonError { at: first, problem: Problem::Number });
+        }
+        if matches!(self.peek(), Some(b'.' | b'e' | b'E')) {
+            return self.float(start);
+        }
+        if length <= 18 {
+            return Ok(Value::Int(if negative { -size } else { size }));
+        }
+        let ascii = |range: &'a [u8]| std::str::from_utf8(range).unwrap_or_default();
+        Ok(match ascii(&self.bytes[start..self.position]).parse() {
+            Ok(int) => Value::Int(int),
+            Err(_) => {
+                let magnitude = Magnitude::Decimal(&self.bytes[first..self.position]);
+                Value::Big(self.bump.alloc(Big { negative, magnitude }))
+            }
+        })
+    }
+
+    /// Step over digits; their value is right where there are at most 18.
+    #[inline]
+    fn digits(&mut self) -> i64 {
+        let mut size = 0i64;
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            size = size.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            self.position += 1;
+        }
+        size
+    }
+
+    #[inline]
+    fn float(&mut self, start: usize) -> Result<Value<'a>, JsonError> {
+        if self.peek() == Some(b'.') {
+            self.position += 1;
+            self.some_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.position += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.position += 1;
+            }
+            self.some_digits()?;
+        }
+        // `str::parse` rounds to the nearest binary64 and overflows to infinity, as Python does.
+        let text = std::str::from_utf8(&self.bytes[start..self.position]).unwrap_or_default();
+        text.parse().map(Value::Float).map_err(|_| self.error(Problem::Number))
+    }
+
+    fn some_digits(&mut self) -> Result<(), JsonError> {
+        let from = self.position;
+        self.digits();
+        if self.position == from { Err(self.error(Problem::Number)) } else { Ok(()) }
+    }
+}
+
+/// Where the run of plain characters ends: at a quote, a backslash, a control character, or the end of the text.
+#[inline]
+fn plain_end(bytes: &[u8], start: usize) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let mut position = start;
+    // Eight bytes at a time: the top bit of each byte of `special` says that it is one of those, and the lowest such bit
+    // is right even where a borrow spoils those above it.
+    while let Some(&chunk) = bytes.get(position..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(chunk);
+        let is = |byte: u8| {
+            let rest = word ^ (ONES * u64::from(byte));
+            rest.wrapping_sub(ONES) & !rest
+        };
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let special = (control | is(b'"') | is(b'\\')) & TOPS;
+        if special != 0 {
+            return position + (special.trailing_zeros() / 8) as usize;
+        }
+        position += 8;
+    }
+    let rest = bytes.get(position..).unwrap_or(&[]);
+    position + rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(rest.len())
+}
+
+/// Of members with the same key, from `start` on, keep the last value (in the place of the first, as Python does).
+#[inline]
+pub fn keep_last(members: &mut Vec<Member<'_>>, start: usize) {
+    let fresh = &members[start..];
+    let repeated = if fresh.len() <= 16 {
+        (1..fresh.len()).any(|index| fresh[..index].iter().any(|member| member.key == fresh[index].key))
+    } else {
+        let mut seen = std::collections::HashSet::with_capacity(fresh.len());
+        fresh.iter().any(|member| !seen.insert(member.key))
+    };
+    if repeated {
+        let mut places: HashMap<Text<'_>, usize> = HashMap::new();
+        let mut kept = start;
+        for index in start..members.len() {
+            let member = members[index];
+            let place = *places.entry(member.key).or_insert(kept);
+            members[place] = member;
+            kept = kept.max(place + 1);
+        }
+        members.truncate(kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{compare, value::MAX_DEPTH};
+
+    fn same(a: &str, b: &str) -> bool {
+        let bump = Bump::new();
+        let [a, b] = [a, b].map(|text| parse(text.as_bytes(), MAX_DEPTH, &bump).unwrap());
+        compare::equal(a, b)
+    }
+
+    fn problem(text: &[u8]) -> Problem {
+        parse(text, MAX_DEPTH, &Bump::new()).unwrap_err().problem
+    }
+
+    #[test]
+    fn equal_texts() {
+        for (a, b) in [
+            (r#"{"a": 1, "b": [true, null]}"#, r#" {"b":[true,null],"a":1.0} "#),
+            (r#""\u00e9\n\/\ud83d\ude00""#, "\"é\\n/😀\""),
+            (r#"{"a": 1, "b": 2, "a": 3}"#, r#"{"a": 3, "b": 2}"#),
+            ("NaN", "NaN"),
+            ("1e999", "Infinity"),
+            ("-1e999", "-Infinity"),
+            ("-0", "0.0"),
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            ("-9223372036854775808", "-9223372036854775808.0"),
+            (r#""\ud800x""#, r#""\uD800x""#),
+        ] {
+            assert!(same(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn different_texts() {
+        for (a, b) in [
+            ("true", "1"),
+            ("null", "0"),
+            ("\"1\"", "1"),
+            ("9007199254740993", "9007199254740992.0"),
+            ("[1,2]", "[2,1]"),
+            ("[1]", "[1,1]"),
+            (r#"{"a":null}"#, "{}"),
+            (r#""\ud800""#, r#""\udc00""#),
+            ("1e30", "1000000000000000000000000000000"),
+        ] {
+            assert!(!same(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn malformed_texts() {
+        for (text, expected) in [
+            (&b""[..], Problem::End),
+            (b"  ", Problem::End),
+            (b"{", Problem::End),
+            (b"[1,]", Problem::Value),
+            (b"{\"a\":1,}", Problem::Key),
+            (b"{\"a\" 1}", Problem::Colon),
+            (b"[1 2]", Problem::ArrayComma),
+            (b"{\"a\":1 \"b\":2}", Problem::ObjectComma),
+            (b"{} {}", Problem::Trailing),
+            (b"\"a\nb\"", Problem::ControlCharacter),
+            (b"\"\\x\"", Problem::Escape),
+            (b"\"\\u12g4\"", Problem::Escape),
+            (b"\"\\u12", Problem::End),
+            (b"\"\\ud800\\u12g4\"", Problem::Escape),
+            (b"01", Problem::Number),
+            (b"-", Problem::End),
+            (b"-a", Problem::Number),
+            (b"1.", Problem::End),
+            (b"1.x", Problem::Number),
+            (b"1e+", Problem::End),
+            (b"tru", Problem::Value),
+            (b"'a'", Problem::Value),
+        ] {
+            assert_eq!(problem(text), expected, "{}", String::from_utf8_lossy(text));
+        }
+        assert_eq!(check_utf8(b"\"\xff\""), Err(JsonError { at: 1, problem: Problem::Utf8 }));
+    }
+
+    #[test]
+    fn nesting_has_a_limit() {
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(nested(MAX_DEPTH).as_bytes(), MAX_DEPTH, &Bump::new()).is_ok());
+        assert_eq!(problem(nested(MAX_DEPTH + 1).as_bytes()), Problem::Depth(MAX_DEPTH));
+        assert_eq!(problem("[".repeat(1_000_000).as_bytes()), Problem::Depth(MAX_DEPTH));
+    }
+
+    #[test]
+    fn plain_runs_end_at_any_offset() {
+        for special in [b'"', b'\\', 0, 0x1f, b'\n'] {
+            for length in 0..40 {
+                for before in [b'a', 0x7f, b'!', b'#', b' ', 0x80, 0xff, b'[', b']'] {
+                    let mut bytes = vec![before; length];
+                    bytes.push(special);
+                    bytes.extend([b'"'; 3]);
+                    assert_eq!(plain_end(&bytes, 0), length);
+                    assert_eq!(plain_end(&bytes[..length], 0), length);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_duplicate_keys() {
+        let text: Vec<String> = (0..100).map(|index| format!("\"k{}\": {index}", index % 30)).collect();
+        let last: Vec<String> = (0..30).map(|key| format!("\"k{key}\": {}", if key < 10 { 90 + key } else { 60 + key })).collect();
+        assert!(same(&format!("{{{}}}", text.join(",")), &format!("{{{}}}", last.join(","))));
+    }
+}

@@ -1,0 +1,141 @@
+//! The first call that differs (SPEC, section 5).
+
+use super::{Check, Pairing, order};
+use crate::{
+    call::Arguments,
+    compare::{self, Step},
+    options::{DifferenceKind, MatchMode},
+    report::{ArgumentDifference, Compared, Difference},
+    show,
+};
+
+/// Of a check that fails with unknown fits taken for none.
+pub fn first(check: &mut Check<'_, '_>, pairing: &Pairing) -> Difference {
+    if check.expectation.calls.is_empty() {
+        return check.unexpected(0);
+    }
+    match check.expectation.options.match_mode {
+        MatchMode::Exact => by_position(check),
+        MatchMode::InOrder => in_order(check),
+        MatchMode::AnyOrder | MatchMode::Superset => match pairing.first_missing() {
+            Some(expected) => match pairing.first_left_over(check.tools, check.expectation.tools[expected]) {
+                Some(actual) => Difference { actual_index: None, ..check.arguments(expected, actual) },
+                None => check.missing(expected),
+            },
+            None => check.unexpected(pairing.first_unexpected().unwrap_or(0)),
+        },
+        MatchMode::Subset => {
+            let actual = pairing.first_unexpected().unwrap_or(0);
+            match pairing.first_lacking(&check.expectation.tools, check.tools[actual]) {
+                Some(expected) => Difference { expected_index: None, ..check.arguments(expected, actual) },
+                None => check.unexpected(actual),
+            }
+        }
+    }
+}
+
+fn by_position(check: &mut Check<'_, '_>) -> Difference {
+    let (expected, made) = (check.expectation.calls.len(), check.actual.len());
+    match order::first_misfit(check, false) {
+        Some(place) if check.expectation.tools[place] == check.tools[place] => check.arguments(place, place),
+        Some(place) => Difference {
+            actual_index: Some(place as u32),
+            other: Some(show::plain(check.actual[place].name)),
+            ..check.about_expected(DifferenceKind::Name, place)
+        },
+        None if made < expected => check.missing(made),
+        None => check.unexpected(expected),
+    }
+}
+
+fn in_order(check: &mut Check<'_, '_>) -> Difference {
+    let order::Subsequence { used, failed } = order::subsequence(check, false);
+    let expected = failed.unwrap_or(0);
+    let after = used.last().map_or(0, |last| last + 1);
+    let mut is_used = vec![false; after];
+    for &actual in &used {
+        is_used[actual] = true;
+    }
+    let earlier: Vec<usize> = (0..after).filter(|&actual| !is_used[actual]).collect();
+    if let Some(&actual) = earlier.iter().find(|&&actual| check.fits(expected, actual, false)) {
+        return Difference {
+            actual_index: Some(actual as u32),
+            other: used.last().map(|&last| show::plain(check.actual[last].name)),
+            ..check.about_expected(DifferenceKind::Order, expected)
+        };
+    }
+    let tool = check.expectation.tools[expected];
+    match (after..check.actual.len()).chain(earlier).find(|&actual| check.tools[actual] == tool) {
+        Some(actual) => check.arguments(expected, actual),
+        None => check.missing(expected),
+    }
+}
+
+impl Check<'_, '_> {
+    fn missing(&self, expected: usize) -> Difference {
+        self.about_expected(DifferenceKind::Missing, expected)
+    }
+
+    fn about_expected(&self, kind: DifferenceKind, expected: usize) -> Difference {
+        let tool = self.expectation.tools[expected];
+        Difference {
+            kind,
+            expected_index: Some(expected as u32),
+            actual_index: None,
+            name: show::plain(self.expectation.calls[expected].name),
+            other: None,
+            called: count(self.tools, tool),
+            wanted: count(&self.expectation.tools, tool),
+            arguments: None,
+        }
+    }
+
+    fn unexpected(&self, actual: usize) -> Difference {
+        let name = self.actual[actual].name;
+        Difference {
+            kind: DifferenceKind::Unexpected,
+            expected_index: None,
+            actual_index: Some(actual as u32),
+            name: show::plain(name),
+            other: None,
+            called: self.actual.iter().filter(|call| call.name == name).count() as u32,
+            wanted: count(&self.expectation.tools, self.tools[actual]),
+            arguments: None,
+        }
+    }
+
+    /// Calls of the same tool whose arguments don't match.
+    fn arguments(&self, expected: usize, actual: usize) -> Difference {
+        let listed = self.expectation.calls[expected].arguments.unwrap_or_default();
+        let (state, mismatch) = match self.actual[actual].arguments {
+            Arguments::Object(members) => {
+                (Compared::Read, compare::first_mismatch(members, listed, self.expectation.options.arguments))
+            }
+            Arguments::NotRecorded => (Compared::NotRecorded, None),
+            Arguments::Unreadable => (Compared::Unreadable, None),
+        };
+        let mut pointer = String::new();
+        for step in mismatch.iter().flat_map(|mismatch| &mismatch.pointer) {
+            pointer.push('/');
+            match step {
+                Step::Index(index) => pointer.push_str(&index.to_string()),
+                Step::Key(key) => pointer.push_str(&show::plain(*key).replace('~', "~0").replace('/', "~1")),
+            }
+        }
+        Difference {
+            actual_index: Some(actual as u32),
+            arguments: Some(ArgumentDifference {
+                compared: actual as u32,
+                state,
+                pointer,
+                actual: mismatch.as_ref().and_then(|mismatch| mismatch.actual).map(show::value),
+                expected: mismatch.as_ref().and_then(|mismatch| mismatch.expected).map(show::value),
+            }),
+            ..self.about_expected(DifferenceKind::Arguments, expected)
+        }
+    }
+}
+
+fn count(tools: &[u32], tool: u32) -> u32 {
+    tools.iter().filter(|&&other| other == tool).count() as u32
+}

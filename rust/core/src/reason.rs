@@ -1,0 +1,145 @@
+//! A report as one sentence.
+
+use crate::{
+    options::{DifferenceKind, MatchMode, Verdict},
+    report::{ArgumentDifference, Compared, Counts, Difference, Report},
+    show,
+};
+
+pub fn sentence(report: &Report, mode: MatchMode) -> String {
+    match (report.verdict, &report.difference, &report.unrecorded, report.counts()) {
+        (Verdict::Error, ..) => report.error.as_deref().unwrap_or("unknown error").to_owned(),
+        (Verdict::NotApplicable, ..) => "There is no expectation to hold the tool calls against.".to_owned(),
+        (Verdict::Failed, Some(difference), _, Some(counts)) => failure(difference, counts, mode),
+        (Verdict::Passed, _, _, Some(counts)) => success(counts, mode),
+        (_, _, Some(unrecorded), _) => {
+            let (place, name) = &**unrecorded;
+            let name = tool(name);
+            format!("Whether the calls match depends on the arguments of {name} (call {}), which were not recorded.", place + 1)
+        }
+        _ => "The tool calls were not reported, so they can't be judged.".to_owned(),
+    }
+}
+
+fn tool(name: &str) -> String {
+    format!("`{}`", show::cut(name))
+}
+
+/// "1 call", "2 calls"
+fn calls(count: u32, what: &str) -> String {
+    format!("{count} {what}call{}", if count == 1 { "" } else { "s" })
+}
+
+fn was_were(count: u32) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+fn times(count: u32) -> String {
+    match count {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+fn success(Counts { matched, made, expected }: Counts, mode: MatchMode) -> String {
+    if made == 0 && expected == 0 {
+        return "No tool calls were expected, and no tool calls were recorded.".to_owned();
+    }
+    if made == 0 {
+        return format!("No tool calls were recorded; `subset` allows that the {} expected {} not made.", expected, was_were(expected));
+    }
+    let others = match made - matched {
+        0 => String::new(),
+        count => format!(", with {}", calls(count, "other ")),
+    };
+    let expected_were = format!("{} {}", calls(expected, "expected "), was_were(expected));
+    let all = if expected == 1 { "The" } else { "All" };
+    match mode {
+        MatchMode::Exact if expected == 1 => "The expected call was made, and no other.".to_owned(),
+        MatchMode::Exact => format!("All {expected_were} made in order, and no others."),
+        MatchMode::InOrder if expected > 1 => format!("All {expected_were} made in order{others}."),
+        MatchMode::AnyOrder => format!("{all} {expected_were} made, and no others."),
+        MatchMode::InOrder | MatchMode::Superset => format!("{all} {expected_were} made{others}."),
+        MatchMode::Subset => {
+            let all = if made == 1 { "The" } else { "All" };
+            let left = match expected - matched {
+                0 => String::new(),
+                count => format!("; {} {} not", calls(count, "other expected "), was_were(count)),
+            };
+            format!("{all} {} made {} expected{left}.", calls(made, ""), was_were(made))
+        }
+    }
+}
+
+fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
+    let name = tool(&difference.name);
+    let other = difference.other.as_deref().map(tool).unwrap_or_default();
+    let place = |index: Option<u32>| index.map_or(0, |index| index + 1);
+    let (called, wanted) = (difference.called, difference.wanted);
+    match difference.kind {
+        DifferenceKind::Missing if counts.made == 0 => format!("Expected {name}; no tool calls were recorded."),
+        DifferenceKind::Missing if called == 0 => format!("Expected {name}; it was never called."),
+        DifferenceKind::Missing => format!("Expected {name} {}; it was called {}.", times(wanted), times(called)),
+        DifferenceKind::Unexpected if counts.expected == 0 => {
+            format!("No tool calls were expected, but {} {} made, first {name}.", counts.made, was_were(counts.made))
+        }
+        DifferenceKind::Unexpected if wanted == 0 => {
+            format!("{name} was called (call {}), which was not expected.", place(difference.actual_index))
+        }
+        DifferenceKind::Unexpected => {
+            format!("{name} was called {}; it was expected {}.", times(called), times(wanted))
+        }
+        DifferenceKind::Name => {
+            let at = place(difference.actual_index);
+            let never = if called == 0 { ", which was never called" } else { "" };
+            format!("Call {at} was {other}; expected {name}{never}.")
+        }
+        DifferenceKind::Order => {
+            let at = place(difference.actual_index);
+            let again = if difference.name == difference.other.as_deref().unwrap_or_default() { " again" } else { "" };
+            format!("{name} was called before {other} (call {at}); it was expected{again} after it.")
+        }
+        DifferenceKind::Arguments => {
+            let repeated = if called > 1 || wanted > 1 {
+                format!(" It was called {} and expected {}.", times(called), times(wanted))
+            } else {
+                String::new()
+            };
+            let paired = matches!(mode, MatchMode::Exact | MatchMode::InOrder);
+            format!("{}{repeated}", arguments(&name, difference.arguments.as_ref(), paired))
+        }
+    }
+}
+
+fn arguments(name: &str, difference: Option<&ArgumentDifference>, paired: bool) -> String {
+    let Some(difference) = difference else { return format!("The arguments of {name} differ.") };
+    let at = difference.compared + 1;
+    let call = if paired { format!("{name} (call {at})") } else { format!("{name} (call {at}, left over)") };
+    match difference.state {
+        Compared::NotRecorded => format!("The arguments of {call} were not recorded, and others were expected."),
+        Compared::Unreadable => format!("The arguments of {call} can't be read as a JSON object."),
+        Compared::Read => {
+            // One step down is told by its key, as people write it.
+            let place = show::cut(match difference.pointer.strip_prefix('/') {
+                Some(key) if !key.contains(['/', '~']) && !key.is_empty() => key,
+                _ => &difference.pointer,
+            });
+            match (&difference.actual, &difference.expected) {
+                (Some(actual), Some(expected)) => {
+                    let (actual, expected) = (actual.in_a_sentence(), expected.in_a_sentence());
+                    let note = if actual == expected { " (they differ further on)" } else { "" };
+                    format!("{call} was called with {place} = {actual}; expected {expected}{note}.")
+                }
+                (Some(actual), None) => {
+                    format!("{call} was called with {place} = {}, which was not expected.", actual.in_a_sentence())
+                }
+                (None, Some(expected)) => {
+                    format!("{call} was called without {place}; expected {}.", expected.in_a_sentence())
+                }
+                (None, None) => format!("The arguments of {call} differ."),
+            }
+        }
+    }
+}

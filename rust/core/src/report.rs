@@ -1,0 +1,145 @@
+//! What a check found, as data. `reason.rs` makes a sentence of it.
+
+use crate::{
+    options::{DifferenceKind, Verdict},
+    show::Shown,
+};
+
+/// The answer for one trace, free of everything it was read from.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub verdict: Verdict,
+    /// How many calls were made; None where they weren't reported.
+    pub made: Option<u32>,
+    /// How many were expected; None without an expectation.
+    pub expected: Option<u32>,
+    /// A largest one-to-one pairing, as (expected, actual), ascending by the expected call. Whatever the match mode.
+    pub pairs: Vec<(u32, u32)>,
+    pub difference: Option<Box<Difference>>,
+    /// Where the verdict is inconclusive: a call whose arguments weren't recorded, with its name.
+    pub unrecorded: Option<Box<(u32, String)>>,
+    /// Where the verdict is an error.
+    pub error: Option<Box<str>>,
+}
+
+/// The first call that differs.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    pub kind: DifferenceKind,
+    pub expected_index: Option<u32>,
+    pub actual_index: Option<u32>,
+    /// The tool of the call.
+    pub name: String,
+    /// `name`: the tool that was called instead. `order`: the tool that was called after it.
+    pub other: Option<String>,
+    /// How often the tool was called, and how often that was expected.
+    pub called: u32,
+    pub wanted: u32,
+    pub arguments: Option<ArgumentDifference>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ArgumentDifference {
+    /// The call that was compared. Where calls are paired in any order this is the nearest that was left over.
+    pub compared: u32,
+    pub state: Compared,
+    /// JSON pointer of the first place that differs.
+    pub pointer: String,
+    pub actual: Option<Shown>,
+    pub expected: Option<Shown>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    Read,
+    NotRecorded,
+    Unreadable,
+}
+
+impl Report {
+    fn without_counts(verdict: Verdict) -> Self {
+        Report { verdict, made: None, expected: None, pairs: Vec::new(), difference: None, unrecorded: None, error: None }
+    }
+
+    /// There is nothing to hold the calls against.
+    pub fn not_applicable(made: Option<usize>) -> Self {
+        Report { made: made.map(|made| made as u32), ..Report::without_counts(Verdict::NotApplicable) }
+    }
+
+    /// The calls weren't reported.
+    pub fn not_reported(expected: usize) -> Self {
+        Report { expected: Some(expected as u32), ..Report::without_counts(Verdict::Inconclusive) }
+    }
+
+    pub fn error(message: impl Into<Box<str>>) -> Self {
+        Report { error: Some(message.into()), ..Report::without_counts(Verdict::Error) }
+    }
+
+    pub fn counts(&self) -> Option<Counts> {
+        Some(Counts { matched: self.pairs.len() as u32, made: self.made?, expected: self.expected? })
+    }
+
+    pub fn score(&self) -> Option<f64> {
+        match self.verdict {
+            Verdict::Passed => Some(1.0),
+            Verdict::Failed => Some(0.0),
+            Verdict::Inconclusive | Verdict::NotApplicable | Verdict::Error => None,
+        }
+    }
+
+    /// The expected calls without a partner.
+    pub fn missing(&self) -> Vec<u32> {
+        left_over(self.counts().map_or(0, |counts| counts.expected), self.pairs.iter().map(|pair| pair.0))
+    }
+
+    /// The calls made without a partner.
+    pub fn unexpected(&self) -> Vec<u32> {
+        left_over(self.counts().map_or(0, |counts| counts.made), self.pairs.iter().map(|pair| pair.1))
+    }
+}
+
+fn left_over(of: u32, paired: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut is_paired = vec![false; of as usize];
+    for place in paired {
+        is_paired[place as usize] = true;
+    }
+    (0..of).filter(|&place| !is_paired[place as usize]).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// The size of a largest one-to-one pairing.
+    pub matched: u32,
+    pub made: u32,
+    pub expected: u32,
+}
+
+impl Counts {
+    /// The share of the calls made that were expected.
+    pub fn precision(self) -> f64 {
+        self.share(self.made)
+    }
+
+    /// The share of the expected calls that were made.
+    pub fn recall(self) -> f64 {
+        self.share(self.expected)
+    }
+
+    /// The harmonic mean of both.
+    pub fn f1(self) -> f64 {
+        if self.made == 0 && self.expected == 0 {
+            1.0
+        } else {
+            2.0 * f64::from(self.matched) / (f64::from(self.made) + f64::from(self.expected))
+        }
+    }
+
+    /// Nothing made and nothing expected is all right; nothing on one side alone is all wrong.
+    fn share(self, of: u32) -> f64 {
+        match (self.made, self.expected) {
+            (0, 0) => 1.0,
+            (0, _) | (_, 0) => 0.0,
+            _ => f64::from(self.matched) / f64::from(of),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Values and names as they are shown to people. What a trace says is data: characters that could drive a terminal, turn
+//! the direction of the text around them, or not be stored as UTF-8 are shown as escapes.
+
+use std::fmt::Write;
+
+use crate::{
+    number::Big,
+    text::Text,
+    value::{Object, Value},
+};
+
+/// A value as JSON text: whole, or cut where it would be too long or too deep to show.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub json: Box<str>,
+    pub whole: bool,
+}
+
+const MOST_CHARACTERS: usize = 2000;
+const MOST_LEVELS: usize = 64;
+/// How much of a value or a name stands in a sentence.
+const IN_A_SENTENCE: usize = 80;
+
+pub fn value(value: Value<'_>) -> Shown {
+    let mut writer = Writer { out: String::new(), room: MOST_CHARACTERS };
+    let whole = writer.value(value, MOST_LEVELS).is_some();
+    Shown { json: writer.out.into_boxed_str(), whole }
+}
+
+impl Shown {
+    pub fn in_a_sentence(&self) -> String {
+        if self.whole { cut(&self.json) } else { cut(&format!("{}…", self.json)) }
+    }
+}
+
+/// At most [`IN_A_SENTENCE`] characters; an ellipsis marks a cut.
+pub fn cut(text: &str) -> String {
+    match text.char_indices().nth(IN_A_SENTENCE) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end_matches(['…', '\\'])),
+        None => text.to_owned(),
+    }
+}
+
+/// A name or key without quotes.
+pub fn plain(text: Text<'_>) -> String {
+    let mut out = String::new();
+    for point in text.code_points() {
+        match visible(point) {
+            Some(c) => out.push(c),
+            None => escape(&mut out, point),
+        }
+    }
+    out
+}
+
+fn escape(out: &mut String, point: u32) {
+    let _ = write!(out, "\\u{point:04x}");
+}
+
+/// The character, unless it is one that must not reach a terminal or a file as it is.
+fn visible(point: u32) -> Option<char> {
+    match point {
+        0..0x20
+        | 0x7f..0xa0
+        | 0x061c
+        | 0x200b..=0x200f
+        | 0x2028..=0x202e
+        | 0x2060..=0x206f
+        | 0xfeff
+        | 0xfff9..=0xfffb
+        | 0xe_0000..=0xe_0fff => None,
+        _ => char::from_u32(point),
+    }
+}
+
+/// Each method returns None when the room is used up.
+struct Writer {
+    out: String,
+    room: usize,
+}
+
+impl Writer {
+    fn put(&mut self, text: &str) -> Option<()> {
+        self.room = self.room.checked_sub(text.len())?;
+        self.out.push_str(text);
+        Some(())
+    }
+
+    fn value(&mut self, value: Value<'_>, levels: usize) -> Option<()> {
+        match value {
+            Value::Null => self.put("null"),
+            Value::Bool(flag) => self.put(if flag { "true" } else { "false" }),
+            Value::Int(int) => self.put(&int.to_string()),
+            Value::Big(big) => self.big(big),
+            Value::Float(float) => self.put(&number(float)),
+            Value::Text(text) => self.text(text),
+            Value::Array(items) => {
+                let levels = levels.checked_sub(1)?;
+                self.put("[")?;
+                for (index, &item) in items.iter().enumerate() {
+                    self.put(if index == 0 { "" } else { ", " })?;
+                    self.value(item, levels)?;
+                }
+                self.put("]")
+            }
+            Value::Object(members) => self.object(members, levels.checked_sub(1)?),
+        }
+    }
+
+    fn object(&mut self, members: Object<'_>, levels: usize) -> Option<()> {
+        self.put("{")?;
+        for (index, member) in members.iter().enumerate() {
+            self.put(if index == 0 { "" } else { ", " })?;
+            self.text(member.key)?;
+            self.put(": ")?;
+            self.value(member.value, levels)?;
+        }
+        self.put("}")
+    }
+
+    fn big(&mut self, big: &Big<'_>) -> Option<()> {
+        match big.digits(self.room) {
+            Some(digits) => self.put(&digits),
+            None => {
+                self.put("an integer of many digits")?;
+                None
+            }
+        }
+    }
+
+    fn text(&mut self, text: Text<'_>) -> Option<()> {
+        self.put("\"")?;
+        let mut buffer = [0; 4];
+        for point in text.code_points() {
+            match (point, visible(point)) {
+                (0x22, _) => self.put("\\\"")?,
+                (0x5c, _) => self.put("\\\\")?,
+                (0x0a, _) => self.put("\\n")?,
+                (0x09, _) => self.put("\\t")?,
+                (_, Some(c)) => self.put(c.encode_utf8(&mut buffer))?,
+                // No JSON reader takes a lone surrogate for a character, so its escape is shown as text.
+                (0xd800..0xe000, None) => self.put(&format!("\\\\u{point:04x}"))?,
+                (0..0x1_0000, None) => self.put(&format!("\\u{point:04x}"))?,
+                (_, None) => self.put(&format!("\\\\u{{{point:x}}}"))?,
+            }
+        }
+        self.put("\"")
+    }
+}
+
+/// As Python's `json` writes it.
+fn number(float: f64) -> String {
+    if float.is_nan() {
+        "NaN".to_owned()
+    } else if float.is_infinite() {
+        if float > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
+    } else {
+        format!("{float:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bumpalo::Bump;
+
+    use super::*;
+    use crate::{json, value::MAX_RECORD_DEPTH};
+
+    fn shown(text: &str) -> Shown {
+        let bump = Bump::new();
+        value(json::parse(text.as_bytes(), MAX_RECORD_DEPTH, &bump).unwrap())
+    }
+
+    #[test]
+    fn short_values_are_whole() {
+        for text in [r#"{"a": [1, 2.5, null, true], "é": "x\"\\\n"}"#, "1e+300", "NaN", "-Infinity", "99999999999999999999"] {
+            let shown = shown(text);
+            assert!(shown.whole);
+            assert_eq!(*shown.json, *text.replace("e+", "e"));
+        }
+    }
+
+    #[test]
+    fn nothing_that_drives_a_terminal_is_left() {
+        let text = "\"\\u001b[31mred\\u009b \\u202e \\ud800 \\u0007\"";
+        let shown = shown(text);
+        assert_eq!(&*shown.json, r#""\u001b[31mred\u009b \u202e \\ud800 \u0007""#);
+        assert_eq!(plain(Text::Ucs2(&[0x1b, 0xd800, 0x61])), "\\u001b\\ud800a");
+    }
+
+    #[test]
+    fn long_and_deep_values_are_cut() {
+        let long = shown(&format!("\"{}\"", "é".repeat(5000)));
+        assert!(!long.whole && long.json.len() <= MOST_CHARACTERS && long.in_a_sentence().ends_with('…'));
+        assert!(!shown(&format!("{}{}", "[".repeat(100), "]".repeat(100))).whole);
+        assert!(!shown(&"9".repeat(5000)).whole);
+    }
+}

@@ -1,0 +1,70 @@
+//! One JSON value, read from anywhere: JSON bytes, a Python object, later an Arrow column.
+//!
+//! Values are small, `Copy`, and live in the arena (`bumpalo::Bump`) of the row they belong to, borrowing texts from
+//! their source. A reader guarantees two things that all code behind it relies on: an object has no key twice, and
+//! nothing nests deeper than [`MAX_RECORD_DEPTH`], so recursion over a value is bounded.
+
+use crate::{number::Big, text::Text};
+
+/// How deep the arguments of a tool call may nest.
+pub const MAX_DEPTH: usize = 512;
+/// How deep a record around the arguments may nest, all in all.
+pub const MAX_RECORD_DEPTH: usize = 2 * MAX_DEPTH;
+
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// An integer that `Int` can't hold.
+    Big(&'a Big<'a>),
+    Float(f64),
+    Text(Text<'a>),
+    Array(&'a [Value<'a>]),
+    Object(Object<'a>),
+}
+
+pub type Object<'a> = &'a [Member<'a>];
+
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    pub key: Text<'a>,
+    pub value: Value<'a>,
+}
+
+impl<'a> Value<'a> {
+    /// The value of a key of an object, or of an index (as decimal digits) of an array.
+    pub fn get(self, key: &str) -> Option<Value<'a>> {
+        match self {
+            Value::Object(members) => get(members, Text::from(key)),
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?).copied(),
+            _ => None,
+        }
+    }
+
+    /// What people call this kind of value.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Int(_) | Value::Big(_) | Value::Float(_) => "a number",
+            Value::Text(_) => "a string",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        }
+    }
+
+    /// Does this nest deeper than `limit`? A scalar has depth 0, `[]` has 1.
+    pub fn deeper_than(self, limit: usize) -> bool {
+        let below = |value: Value<'a>| limit == 0 || value.deeper_than(limit - 1);
+        match self {
+            Value::Array(items) => limit == 0 || items.iter().any(|&item| below(item)),
+            Value::Object(members) => limit == 0 || members.iter().any(|member| below(member.value)),
+            _ => false,
+        }
+    }
+}
+
+pub fn get<'a>(members: Object<'a>, key: Text<'_>) -> Option<Value<'a>> {
+    members.iter().find(|member| member.key == key).map(|member| member.value)
+}

@@ -1,0 +1,233 @@
+//! `_core.Batch`: the rows of a batch, as columns or one by one.
+
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use callmatch_core::{
+    json,
+    options::{DifferenceKind, Options, Verdict},
+    reason,
+    report::{Counts, Difference, Report},
+    score::{Id, Row},
+    show::Shown,
+    value::{MAX_DEPTH, Value},
+};
+use pyo3::{
+    exceptions::PyIndexError,
+    intern,
+    prelude::*,
+    types::{PyDict, PyList, PyString, PyTuple},
+};
+
+/// The columns, in the order in which they are written to files.
+pub const COLUMNS: &[&str] = &[
+    "id", "file", "line", "score", "verdict", "matched", "made", "expected", "precision", "recall", "f1",
+    "difference_kind", "expected_index", "actual_index", "reason", "error",
+];
+
+#[pyclass(frozen, module = "callmatch._core")]
+pub struct Batch {
+    pub options: Options,
+    /// Where the rows come from; None for objects in memory.
+    pub file: Option<Arc<str>>,
+    pub rows: Vec<Row>,
+}
+
+#[pymethods]
+impl Batch {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// (score, verdict, passed, reason, details)
+    fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let row = self.rows.get(index).ok_or_else(|| PyIndexError::new_err("row index out of range"))?;
+        result(py, &row.report, self.options)
+    }
+
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let counts = |share: fn(Counts) -> f64| self.list(py, move |report| report.counts().map(share));
+        match name {
+            "id" => PyList::new(py, self.rows.iter().map(|row| IdObject(&row.id))),
+            "file" => {
+                let file = self.file.as_deref().map(|file| PyString::new(py, file));
+                PyList::new(py, self.rows.iter().map(|_| &file))
+            }
+            "line" => PyList::new(py, self.rows.iter().map(|row| self.file.as_ref().map(|_| row.place))),
+            "score" => self.list(py, Report::score),
+            "verdict" => PyList::new(py, self.rows.iter().map(|row| verdict(py, row.report.verdict))),
+            "matched" => self.list(py, |report| report.counts().map(|counts| counts.matched)),
+            "made" => self.list(py, |report| report.made),
+            "expected" => self.list(py, |report| report.expected),
+            "precision" => counts(Counts::precision),
+            "recall" => counts(Counts::recall),
+            "f1" => counts(Counts::f1),
+            "difference_kind" => PyList::new(py, self.rows.iter().map(|row| row.report.difference.as_ref().map(|difference| kind(py, difference.kind)))),
+            "expected_index" => self.list(py, |report| report.difference.as_ref()?.expected_index),
+            "actual_index" => self.list(py, |report| report.difference.as_ref()?.actual_index),
+            "reason" => PyList::new(py, self.rows.iter().map(|row| reason::sentence(&row.report, self.options.match_mode))),
+            "error" => self.list(py, |report| report.error.as_deref()),
+            _ => Err(PyIndexError::new_err(format!("no column {name:?}"))),
+        }
+    }
+
+    /// How often each verdict and each kind of difference came up, and the sums of precision, recall and F1 over the rows
+    /// that passed or failed.
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let mut verdicts = vec![0usize; Verdict::ALL.len()];
+        let mut kinds = vec![0usize; DifferenceKind::ALL.len()];
+        let mut sums = [0.0; 3];
+        for Row { report, .. } in &self.rows {
+            verdicts[report.verdict as usize] += 1;
+            if let Some(difference) = &report.difference {
+                kinds[difference.kind as usize] += 1;
+            }
+            if let (Some(_), Some(counts)) = (report.score(), report.counts()) {
+                sums[0] += counts.precision();
+                sums[1] += counts.recall();
+                sums[2] += counts.f1();
+            }
+        }
+        let dict = PyDict::new(py);
+        for (word, count) in Verdict::WORDS.iter().zip(verdicts) {
+            dict.set_item(word, count)?;
+        }
+        let found = PyDict::new(py);
+        for (word, count) in DifferenceKind::WORDS.iter().zip(kinds).filter(|pair| pair.1 > 0) {
+            found.set_item(word, count)?;
+        }
+        dict.set_item("difference_kinds", found)?;
+        for (name, sum) in ["precision", "recall", "f1"].into_iter().zip(sums) {
+            dict.set_item(name, sum)?;
+        }
+        Ok(dict)
+    }
+}
+
+impl Batch {
+    fn list<'py, 'r, T: IntoPyObject<'py>>(&'r self, py: Python<'py>, of: impl Fn(&'r Report) -> Option<T>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.rows.iter().map(|row| of(&row.report)))
+    }
+}
+
+struct IdObject<'r>(&'r Id);
+
+impl<'py> IntoPyObject<'py> for IdObject<'_> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.0 {
+            Id::Int(int) => int.into_pyobject(py)?.into_any(),
+            Id::Text(text) => PyString::new(py, text).into_any(),
+        })
+    }
+}
+
+fn verdict<'py>(py: Python<'py>, verdict: Verdict) -> &'py Bound<'py, PyString> {
+    match verdict {
+        Verdict::Passed => intern!(py, "passed"),
+        Verdict::Failed => intern!(py, "failed"),
+        Verdict::Inconclusive => intern!(py, "inconclusive"),
+        Verdict::NotApplicable => intern!(py, "not_applicable"),
+        Verdict::Error => intern!(py, "error"),
+    }
+}
+
+fn kind<'py>(py: Python<'py>, kind: DifferenceKind) -> &'py Bound<'py, PyString> {
+    match kind {
+        DifferenceKind::Missing => intern!(py, "missing"),
+        DifferenceKind::Unexpected => intern!(py, "unexpected"),
+        DifferenceKind::Arguments => intern!(py, "arguments"),
+        DifferenceKind::Name => intern!(py, "name"),
+        DifferenceKind::Order => intern!(py, "order"),
+    }
+}
+
+/// (score, verdict, passed, reason, details)
+pub fn result<'py>(py: Python<'py>, report: &Report, options: Options) -> PyResult<Bound<'py, PyTuple>> {
+    let reason = PyString::new(py, &reason::sentence(report, options.match_mode));
+    let counts = report.counts();
+    let details = PyDict::new(py);
+    details.set_item(intern!(py, "match"), options.match_mode.word())?;
+    details.set_item(intern!(py, "arguments"), options.arguments.word())?;
+    details.set_item(intern!(py, "reason"), &reason)?;
+    details.set_item(intern!(py, "matched"), counts.map(|counts| counts.matched))?;
+    details.set_item(intern!(py, "made"), report.made)?;
+    details.set_item(intern!(py, "expected"), report.expected)?;
+    details.set_item(intern!(py, "precision"), counts.map(Counts::precision))?;
+    details.set_item(intern!(py, "recall"), counts.map(Counts::recall))?;
+    details.set_item(intern!(py, "f1"), counts.map(Counts::f1))?;
+    let pairs = PyList::empty(py);
+    for &(expected, actual) in &report.pairs {
+        let pair = PyDict::new(py);
+        pair.set_item(intern!(py, "expected"), expected)?;
+        pair.set_item(intern!(py, "actual"), actual)?;
+        pairs.append(pair)?;
+    }
+    details.set_item(intern!(py, "pairs"), pairs)?;
+    details.set_item(intern!(py, "missing"), report.missing())?;
+    details.set_item(intern!(py, "unexpected"), report.unexpected())?;
+    details.set_item(intern!(py, "difference"), report.difference.as_deref().map(|found| difference(py, found)).transpose()?)?;
+    let passed = report.score().map(|score| score == 1.0);
+    (report.score(), verdict(py, report.verdict), passed, reason, details).into_pyobject(py)
+}
+
+fn difference<'py>(py: Python<'py>, difference: &Difference) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "kind"), kind(py, difference.kind))?;
+    dict.set_item(intern!(py, "expected_index"), difference.expected_index)?;
+    dict.set_item(intern!(py, "actual_index"), difference.actual_index)?;
+    dict.set_item(intern!(py, "name"), &difference.name)?;
+    if let Some(arguments) = &difference.arguments {
+        dict.set_item(intern!(py, "pointer"), &arguments.pointer)?;
+        if let Some(value) = &arguments.expected {
+            dict.set_item(intern!(py, "expected_value"), shown(py, value)?)?;
+        }
+        if let Some(value) = &arguments.actual {
+            dict.set_item(intern!(py, "actual_value"), shown(py, value)?)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// The value itself where it was kept whole, else the beginning of its JSON text with an ellipsis.
+fn shown<'py>(py: Python<'py>, shown: &Shown) -> PyResult<Bound<'py, PyAny>> {
+    let bump = Bump::new();
+    match json::parse(shown.json.as_bytes(), MAX_DEPTH, &bump) {
+        Ok(parsed) if shown.whole => value(py, parsed),
+        _ => Ok(PyString::new(py, &format!("{}…", shown.json)).into_any()),
+    }
+}
+
+fn value<'py>(py: Python<'py>, read: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match read {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+        Value::Int(int) => int.into_pyobject(py)?.into_any(),
+        Value::Float(float) => float.into_pyobject(py)?.into_any(),
+        Value::Big(big) => {
+            let digits = big.digits(usize::MAX / 4).unwrap_or_default();
+            py.get_type::<pyo3::types::PyInt>().call1((digits,))?
+        }
+        Value::Text(text) => {
+            let text: String = text.code_points().map(|point| char::from_u32(point).unwrap_or('\u{fffd}')).collect();
+            PyString::new(py, &text).into_any()
+        }
+        Value::Array(items) => {
+            let list = PyList::empty(py);
+            for &item in items {
+                list.append(value(py, item)?)?;
+            }
+            list.into_any()
+        }
+        Value::Object(members) => {
+            let dict = PyDict::new(py);
+            for member in members {
+                dict.set_item(value(py, Value::Text(member.key))?, value(py, member.value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}

@@ -1,0 +1,49 @@
+//! The core's errors as Python exceptions, which are classes of `callmatch.errors`.
+
+use std::{io, path::Path};
+
+use callmatch_core::error::{self, Error, ErrorKind};
+use pyo3::{
+    exceptions::PyOSError,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyString, PyType},
+};
+
+pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
+    static INVALID_INPUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static INVALID_TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = match error.kind {
+        ErrorKind::Value => INVALID_INPUT.import(py, "callmatch.errors", "InvalidInput"),
+        ErrorKind::Type => INVALID_TYPE.import(py, "callmatch.errors", "InvalidType"),
+    };
+    match class.and_then(|class| class.call1((error.to_string(), error.path()))) {
+        Ok(instance) => PyErr::from_value(instance),
+        Err(failed) => failed,
+    }
+}
+
+/// What the system says about a file stays an `OSError`; what is wrong inside it is invalid input.
+pub fn of_file(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
+    let system = match error.kind() {
+        io::ErrorKind::IsADirectory => Some(21),
+        _ => error.raw_os_error(),
+    };
+    if let Some(number) = system {
+        let strerror = py.import("os").and_then(|os| os.call_method1("strerror", (number,)));
+        let message = strerror.unwrap_or_else(|_| PyString::new(py, "error").into_any());
+        return PyOSError::new_err((number, message.unbind(), path.to_path_buf()));
+    }
+    let what = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the compressed data ends too early".to_owned(),
+        _ => error.to_string(),
+    };
+    let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
+    to_python(py, &Error::value(format!("{name}: {what}")))
+}
+
+/// What to say of a word that is none of those that are known.
+#[pyfunction]
+pub fn one_of(what: &str, given: &str, words: Vec<String>) -> String {
+    error::one_of(what, given, &words.iter().map(String::as_str).collect::<Vec<_>>())
+}

@@ -1,0 +1,88 @@
+//! `_core.FileScorer`: scoring the records of files, block by block.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, atomic::Ordering},
+};
+
+use callmatch_core::{
+    field::Field,
+    options::Options,
+    score::{Scorer, Task},
+    source::Progress,
+};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+
+use crate::{batch::Batch, errors, trajectory::Trajectory};
+
+#[pyclass(frozen, module = "callmatch._core")]
+pub struct FileScorer {
+    options: Options,
+    progress: Progress,
+    state: Mutex<State>,
+}
+
+struct State {
+    scorer: Scorer,
+    path: PathBuf,
+}
+
+#[pymethods]
+impl FileScorer {
+    /// `threads`: 0 for as many as there are cores.
+    #[new]
+    fn new(trajectory: &Trajectory, actual: &str, expected: &str, id: &str, threads: usize) -> PyResult<Self> {
+        let [actual, expected, id] = [actual, expected, id].map(Field::parse);
+        let options = trajectory.options;
+        let scorer = Scorer::new(Task { options, actual, expected, id }, threads)?;
+        let state = State { scorer, path: PathBuf::new() };
+        Ok(FileScorer { options, progress: Progress::default(), state: Mutex::new(state) })
+    }
+
+    /// Go on with a file; `-` is standard input.
+    fn open(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.locked(py, |state| {
+            state.path = path;
+            state.scorer.open(&state.path, self.progress.clone())
+        })
+    }
+
+    /// The rows of the next block, or None at the end of the file.
+    fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        let chunk = self.locked(py, |state| state.scorer.next_chunk())?;
+        Ok(chunk.map(|chunk| Batch { options: self.options, file: Some(chunk.file), rows: chunk.rows }))
+    }
+
+    /// After the last file: raises if a field was in no record.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let finished = self.state.lock().map_err(|_| poisoned())?.scorer.finish();
+        finished.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// Whether any record could be read so far.
+    fn any_readable(&self) -> PyResult<bool> {
+        Ok(self.state.lock().map_err(|_| poisoned())?.scorer.any_readable())
+    }
+
+    /// Bytes read so far, before they were decompressed.
+    fn bytes_read(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
+    }
+}
+
+fn poisoned() -> PyErr {
+    PyRuntimeError::new_err("an earlier call was broken off")
+}
+
+impl FileScorer {
+    fn locked<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> std::io::Result<T> + Send) -> PyResult<T> {
+        let done = py.detach(|| {
+            let mut state = self.state.lock().map_err(|_| None)?;
+            work(&mut state).map_err(|error| Some((error, state.path.clone())))
+        });
+        done.map_err(|failed: Option<(std::io::Error, PathBuf)>| match failed {
+            Some((error, path)) => errors::of_file(py, Path::new(&path), &error),
+            None => poisoned(),
+        })
+    }
+}

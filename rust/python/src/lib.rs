@@ -1,0 +1,39 @@
+//! `callmatch._core`: exports only. What is behind them lies in the file of its name.
+
+mod batch;
+mod errors;
+mod files;
+mod plain;
+mod read;
+mod trajectory;
+
+#[pyo3::pymodule(name = "_core")]
+mod core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::errors::one_of;
+    #[pymodule_export]
+    use crate::files::FileScorer;
+    #[pymodule_export]
+    use crate::trajectory::Trajectory;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        use callmatch_core::options::{ArgumentMode, DifferenceKind, MatchMode, Verdict};
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DEBUG", cfg!(debug_assertions))?;
+        for (name, words) in [
+            ("MATCH_MODES", MatchMode::WORDS),
+            ("ARGUMENT_MODES", ArgumentMode::WORDS),
+            ("VERDICTS", Verdict::WORDS),
+            ("DIFFERENCE_KINDS", DifferenceKind::WORDS),
+            ("COLUMNS", crate::batch::COLUMNS),
+        ] {
+            module.add(name, pyo3::types::PyTuple::new(module.py(), words)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! A copy of tool calls out of plain dicts, lists, texts and numbers, for input that holds other objects.
+//!
+//! Everything here may run code of the user, whose exceptions pass through unchanged (the outer `PyResult`).
+
+use callmatch_core::{call, error::Error, text::Text, value::MAX_DEPTH};
+use pyo3::{
+    exceptions::PyAttributeError,
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
+};
+
+/// The object to be read, or what is wrong with it.
+type Copied<'py> = PyResult<Result<Bound<'py, PyAny>, Error>>;
+
+/// Bind the object, or return the error from the surrounding function.
+macro_rules! copied {
+    ($copied:expr, $located:expr) => {
+        match $copied? {
+            Ok(object) => object,
+            Err(error) => return Ok(Err($located(error))),
+        }
+    };
+}
+
+/// A list of calls or messages.
+pub fn calls<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
+    if object.is_instance_of::<PyBytes>() || object.is_none() || is_text(object) {
+        return Ok(Ok(object.clone()));
+    }
+    let Some(items) = items_of(object)? else {
+        let message = format!("expected a list of tool calls (or of chat messages), got {}", type_name(object));
+        return Ok(Err(Error::wrong_type(message)));
+    };
+    list(object.py(), items, call)
+}
+
+/// A call or a message: a dict, or an object with the same names as attributes.
+fn call<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
+    let py = object.py();
+    let copy = PyDict::new(py);
+    if let Ok(dict) = object.cast::<PyDict>() {
+        for (key, value) in dict.copy()? {
+            let word = copied!(key_of(&key), |error| error);
+            copy.set_item(&word, copied!(field(&word, &value)?, |error: Error| error.at_key(Text::from(&*word))))?;
+        }
+    } else if is_value(object) {
+        let message = format!("expected a tool call with a name and arguments, got {}", type_name(object));
+        return Ok(Err(Error::wrong_type(message)));
+    } else {
+        let mut known = false;
+        for key in call::keys() {
+            let Some(value) = object.getattr_opt(key)? else { continue };
+            // A method is none of the call's data.
+            if !value.is_callable() {
+                known = true;
+                copy.set_item(key, copied!(field(key, &value)?, |error: Error| error.at_key(Text::from(key))))?;
+            }
+        }
+        if !known {
+            let words = call::keys().collect::<Vec<_>>().join(", ");
+            let message = format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
+            return Ok(Err(Error::wrong_type(message)));
+        }
+        // The names of the others, so that a misspelt one is seen.
+        if let Some(Ok(others)) = object.getattr_opt(intern!(py, "__dict__"))?.map(|vars| vars.cast_into::<PyDict>()) {
+            for key in others.copy()?.keys().iter().filter(is_text) {
+                if !copy.contains(&key)? {
+                    copy.set_item(key, py.None())?;
+                }
+            }
+        }
+    }
+    Ok(Ok(copy.into_any()))
+}
+
+/// The value of a key of a call.
+fn field<'py>(key: &str, object: &Bound<'py, PyAny>) -> PyResult<Copied<'py>> {
+    let key = Text::from(key);
+    Ok(if !call::is_read(key) {
+        Ok(Ok(object.py().None().into_bound(object.py())))
+    } else if !call::holds_calls(key) || is_value(object) && !object.is_instance_of::<PyDict>() && items_of(object)?.is_none() {
+        value(object, MAX_DEPTH)
+    } else if let Some(items) = items_of(object)? {
+        list(object.py(), items, call)
+    } else {
+        call(object)
+    })
+}
+
+/// Any value of the arguments.
+fn value<'py>(object: &Bound<'py, PyAny>, depth: usize) -> Copied<'py> {
+    let py = object.py();
+    let is_container = object.is_instance_of::<PyDict>() || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if is_value(object) && !is_container {
+        return Ok(Ok(object.clone()));
+    }
+    if depth == 0 {
+        return Ok(Err(Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself"))));
+    }
+    if let Some(items) = items_of(object)? {
+        return list(py, items, |item| value(item, depth - 1));
+    }
+    if let Ok(dict) = object.cast::<PyDict>() {
+        let copy = PyDict::new(py);
+        for (key, member) in dict.copy()? {
+            let word = copied!(key_of(&key), |error| error);
+            copy.set_item(&key, copied!(value(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))))?;
+        }
+        return Ok(Ok(copy.into_any()));
+    }
+    if is_instance(object, &ENUM, "enum", "Enum")? {
+        return value(&object.getattr(intern!(py, "value"))?, depth - 1);
+    }
+    if is_instance(object, &DECIMAL, "decimal", "Decimal")? {
+        return decimal(object).map(Ok);
+    }
+    if is_instance(object, &MODEL, "pydantic", "BaseModel")? {
+        let arguments = PyDict::new(py);
+        arguments.set_item("mode", "json")?;
+        return value(&object.call_method(intern!(py, "model_dump"), (), Some(&arguments))?, depth - 1);
+    }
+    let fields = object.getattr_opt(intern!(py, "__dataclass_fields__"))?;
+    if let Some(fields) = fields.filter(|_| !object.is_instance_of::<PyType>()) {
+        let copy = PyDict::new(py);
+        for key in fields.cast::<PyDict>()?.copy()?.keys() {
+            let word = copied!(key_of(&key), |error| error);
+            let member = match object.getattr(&*word) {
+                Err(error) if error.is_instance_of::<PyAttributeError>(py) => continue,
+                member => member?,
+            };
+            copy.set_item(&key, copied!(value(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))))?;
+        }
+        return Ok(Ok(copy.into_any()));
+    }
+    let message = format!("{} is not a JSON value", type_name(object));
+    Ok(Err(Error::wrong_type(message)))
+}
+
+fn list<'py>(
+    py: Python<'py>,
+    items: Bound<'py, PyTuple>,
+    copy: impl Fn(&Bound<'py, PyAny>) -> Copied<'py>,
+) -> Copied<'py> {
+    let list = PyList::empty(py);
+    for (index, item) in items.iter().enumerate() {
+        list.append(copied!(copy(&item), |error: Error| error.at_index(index)))?;
+    }
+    Ok(Ok(list.into_any()))
+}
+
+/// What a list or tuple holds now.
+fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    Ok(if let Ok(list) = object.cast::<PyList>() {
+        Some(list.to_tuple())
+    } else {
+        object.cast::<PyTuple>().ok().cloned()
+    })
+}
+
+/// The key as text for a path; a lone surrogate in it is shown as a replacement there.
+fn key_of(key: &Bound<'_, PyAny>) -> PyResult<Result<String, Error>> {
+    Ok(match key.cast::<PyString>() {
+        Ok(key) => Ok(key.to_string_lossy().into_owned()),
+        Err(_) => Err(Error::wrong_type(format!("a key of a JSON object is a string, not {}", type_name(key)))),
+    })
+}
+
+fn is_text(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+}
+
+/// Is this read in place?
+fn is_value(object: &Bound<'_, PyAny>) -> bool {
+    is_text(object)
+        || object.is_none()
+        || object.is_instance_of::<PyBool>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyDict>()
+        || object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+}
+
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static MODEL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+fn is_instance(object: &Bound<'_, PyAny>, class: &PyOnceLock<Py<PyType>>, module: &str, name: &str) -> PyResult<bool> {
+    object.is_instance(class.import(object.py(), module, name)?)
+}
+
+/// As JSON text is read: a whole number without an exponent is an integer, all else a binary64.
+fn decimal<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let text = object.str()?.to_string();
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        py.get_type::<PyInt>().call1((object,))
+    } else {
+        // A signalling NaN can't be converted, but is one.
+        Ok(PyFloat::new(py, text.trim_start_matches(['-', 's']).parse::<f64>().map_or(f64::NAN, |size| {
+            if text.starts_with('-') { -size } else { size }
+        })).into_any())
+    }
+}

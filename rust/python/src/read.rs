@@ -1,0 +1,309 @@
+//! Python objects as [`Value`]s, read in place: texts are borrowed from the `str` objects. The only unsafe file.
+//!
+//! What makes this sound: the thread stays attached to the interpreter, and from the first read to the last use of the
+//! values no Python code runs, no Python object is made or released, and so nothing that was read can change or go away.
+//! An object that would need code to be run (an `Enum` member, a pydantic model …) stops the reading; `plain.rs` then
+//! makes a copy of the whole input out of plain objects that nobody else knows of, and that is read instead.
+#![allow(unsafe_code)]
+
+use bumpalo::Bump;
+use callmatch_core::{
+    call::{self, Reader},
+    error::Error,
+    json,
+    number::{Big, Magnitude},
+    score::Side,
+    text::Text,
+    value::{MAX_DEPTH, Member, Value},
+};
+use num_bigint::{BigInt, Sign};
+use pyo3::{Borrowed, ffi, prelude::*};
+
+use crate::plain;
+
+/// More values than this are refused: a list that holds another one twice, which holds another one twice …, has more
+/// values than fit into any memory.
+pub const MOST_VALUES: usize = 20_000_000;
+
+/// Read both sides and use them. `using` must not touch Python; it isn't given the means to.
+///
+/// The outer result is what objects of the user raised, the inner one what is wrong with the input, and on which side.
+pub fn with_calls<R>(
+    actual: &Bound<'_, PyAny>,
+    expected: &Bound<'_, PyAny>,
+    bump: &Bump,
+    using: impl FnOnce(Value<'_>, Value<'_>, Reader<'_>) -> R,
+) -> PyResult<Result<R, (Side, Error)>> {
+    let reader = Reader { bump, may_be_deep: false };
+    match in_place(actual, expected, bump) {
+        Ok((actual, expected)) => return Ok(Ok(using(actual, expected, reader))),
+        Err((side, Stop::Error(error))) => return Ok(Err((side, error))),
+        // What was read so far is given up before any Python code runs.
+        Err((_, Stop::Foreign)) => {}
+    }
+    let actual = match plain::calls(actual)? {
+        Ok(copy) => copy,
+        Err(error) => return Ok(Err((Side::Actual, error))),
+    };
+    let expected = match plain::calls(expected)? {
+        Ok(copy) => copy,
+        Err(error) => return Ok(Err((Side::Expected, error))),
+    };
+    Ok(match in_place(&actual, &expected, bump) {
+        Ok((actual, expected)) => Ok(using(actual, expected, reader)),
+        Err((side, Stop::Error(error))) => Err((side, error)),
+        Err((side, Stop::Foreign)) => Err((side, Error::wrong_type("not a JSON value"))),
+    })
+}
+
+/// Why reading stopped.
+enum Stop {
+    Error(Error),
+    /// An object whose JSON value only Python code can tell.
+    Foreign,
+}
+
+impl Stop {
+    fn map(self, add: impl FnOnce(Error) -> Error) -> Stop {
+        match self {
+            Stop::Error(error) => Stop::Error(add(error)),
+            Stop::Foreign => Stop::Foreign,
+        }
+    }
+}
+
+fn in_place<'a>(
+    actual: &'a Bound<'_, PyAny>,
+    expected: &'a Bound<'_, PyAny>,
+    bump: &'a Bump,
+) -> Result<(Value<'a>, Value<'a>), (Side, Stop)> {
+    let mut reading = Reading { bump, room: MOST_VALUES, items: Vec::with_capacity(32), members: Vec::with_capacity(32) };
+    let actual = reading.calls(actual.as_borrowed()).map_err(|stop| (Side::Actual, stop))?;
+    let expected = reading.calls(expected.as_borrowed()).map_err(|stop| (Side::Expected, stop))?;
+    Ok((actual, expected))
+}
+
+struct Reading<'a> {
+    bump: &'a Bump,
+    /// How many more values may be read.
+    room: usize,
+    /// Stacks of what belongs to the containers that are open, as in the JSON parser.
+    items: Vec<Value<'a>>,
+    members: Vec<Member<'a>>,
+}
+
+/// An object that is borrowed, and alive, for as long as the values are used.
+type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+
+impl<'a> Reading<'a> {
+    /// A list of calls or messages, or JSON text of one.
+    fn calls(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
+        match Kind::of(object) {
+            Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.call(item)),
+            Kind::Bytes => {
+                // SAFETY: a bytes object, whose buffer lives as long as it does and never changes.
+                let bytes = unsafe {
+                    let pointer = object.as_ptr();
+                    let length = ffi::PyBytes_Size(pointer).unsigned_abs();
+                    std::slice::from_raw_parts(ffi::PyBytes_AsString(pointer).cast::<u8>(), length)
+                };
+                json::check_utf8(bytes).map_err(|error| Stop::Error(Error::value(format!("not JSON: {error}"))))?;
+                Ok(Value::Text(Text::Utf8(bytes)))
+            }
+            Kind::Dict => Err(Stop::Error(Error::wrong_type("expected a list of tool calls (or of chat messages), got a dict"))),
+            _ => self.value(object, MAX_DEPTH),
+        }
+    }
+
+    /// A call or a message: only what is asked of one is read, but no key is left out.
+    fn call(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
+        match Kind::of(object) {
+            Kind::Dict => self.object(object, |reading, key, value| match key {
+                key if !call::is_read(key) => Ok(Value::Null),
+                key if call::holds_calls(key) => match Kind::of(value) {
+                    Kind::List | Kind::Tuple => reading.array(value, |reading, item| reading.call(item)),
+                    Kind::Dict | Kind::Foreign => reading.call(value),
+                    _ => reading.value(value, MAX_DEPTH),
+                },
+                _ => reading.value(value, MAX_DEPTH),
+            }),
+            Kind::List | Kind::Tuple => Ok(Value::Array(&[])),
+            _ => self.value(object, MAX_DEPTH),
+        }
+    }
+
+    fn value(&mut self, object: Object<'a, '_>, depth: usize) -> Result<Value<'a>, Stop> {
+        match Kind::of(object) {
+            Kind::Text => Ok(Value::Text(text(object))),
+            Kind::Int => self.int(object),
+            // SAFETY: a float, by its type.
+            Kind::Float => Ok(Value::Float(unsafe { ffi::PyFloat_AS_DOUBLE(object.as_ptr()) })),
+            Kind::True => Ok(Value::Bool(true)),
+            Kind::False => Ok(Value::Bool(false)),
+            Kind::None => Ok(Value::Null),
+            Kind::Dict | Kind::List | Kind::Tuple if depth == 0 => Err(too_deep()),
+            Kind::Dict => self.object(object, |reading, _, value| reading.value(value, depth - 1)),
+            Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.value(item, depth - 1)),
+            Kind::Bytes | Kind::Foreign => Err(Stop::Foreign),
+        }
+    }
+
+    fn int(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
+        let mut overflow = 0;
+        // SAFETY: an int, by its type, so this can't fail.
+        let int = unsafe { ffi::PyLong_AsLongLongAndOverflow(object.as_ptr(), &mut overflow) };
+        if overflow == 0 {
+            return Ok(Value::Int(int));
+        }
+        let int = object.extract::<BigInt>().map_err(|_| Stop::Error(Error::wrong_type("not a JSON value")))?;
+        let bytes = self.bump.alloc_slice_copy(&int.magnitude().to_bytes_le());
+        let big = Big { negative: int.sign() == Sign::Minus, magnitude: Magnitude::Binary(bytes) };
+        Ok(Value::Big(self.bump.alloc(big)))
+    }
+
+    fn array<'py>(
+        &mut self,
+        object: Object<'a, 'py>,
+        read: impl Fn(&mut Self, Object<'a, 'py>) -> Result<Value<'a>, Stop>,
+    ) -> Result<Value<'a>, Stop> {
+        let start = self.items.len();
+        let pointer = object.as_ptr();
+        let is_list = Kind::of(object) == Kind::List;
+        // SAFETY: a list or a tuple, by its type.
+        let length = unsafe { if is_list { ffi::PyList_GET_SIZE(pointer) } else { ffi::PyTuple_GET_SIZE(pointer) } };
+        self.take(length.unsigned_abs())?;
+        for index in 0..length {
+            // SAFETY: in bounds, since nothing changes while values are read. The item is kept alive by its container.
+            let item = unsafe {
+                let item = if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) };
+                Borrowed::from_ptr(object.py(), item)
+            };
+            let item = read(self, item).map_err(|stop| stop.map(|error| error.at_index(index.unsigned_abs())))?;
+            self.items.push(item);
+        }
+        let items = self.bump.alloc_slice_copy(&self.items[start..]);
+        self.items.truncate(start);
+        Ok(Value::Array(items))
+    }
+
+    fn object<'py>(
+        &mut self,
+        object: Object<'a, 'py>,
+        read: impl Fn(&mut Self, Text<'a>, Object<'a, 'py>) -> Result<Value<'a>, Stop>,
+    ) -> Result<Value<'a>, Stop> {
+        let start = self.members.len();
+        let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: a dict, by its type, which doesn't change while values are read. Key and value are kept alive by it.
+        while unsafe { ffi::PyDict_Next(object.as_ptr(), &mut position, &mut key, &mut value) } != 0 {
+            let (key, value) = unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
+            if Kind::of(key) != Kind::Text {
+                // `plain.rs` can name the key and its type.
+                return Err(Stop::Foreign);
+            }
+            let key = text(key);
+            let value = read(self, key, value).map_err(|stop| stop.map(|error| error.at_key(key)))?;
+            self.members.push(Member { key, value });
+        }
+        self.take(self.members.len() - start)?;
+        let members = self.bump.alloc_slice_copy(&self.members[start..]);
+        self.members.truncate(start);
+        Ok(Value::Object(members))
+    }
+
+    fn take(&mut self, values: usize) -> Result<(), Stop> {
+        self.room = self.room.checked_sub(values).ok_or_else(|| {
+            let message = format!("more than {MOST_VALUES} values; a list or dict that is reached in several ways counts each time");
+            Stop::Error(Error::value(message))
+        })?;
+        Ok(())
+    }
+}
+
+fn too_deep() -> Stop {
+    Stop::Error(Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself")))
+}
+
+fn text<'a>(object: Object<'a, '_>) -> Text<'a> {
+    let pointer = object.as_ptr();
+    // SAFETY: a str, by its type. In its canonical form (which is the only one from Python 3.12 on) it is an array of units
+    // that lives as long as it does and never changes.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        #[allow(deprecated)]
+        if ffi::PyUnicode_READY(pointer) != 0 {
+            ffi::PyErr_Clear(); // out of memory
+            return Text::Utf8(b"");
+        }
+        let length = ffi::PyUnicode_GET_LENGTH(pointer).unsigned_abs();
+        let data = ffi::PyUnicode_DATA(pointer);
+        match ffi::PyUnicode_KIND(pointer) {
+            ffi::PyUnicode_2BYTE_KIND => Text::Ucs2(std::slice::from_raw_parts(data.cast(), length)),
+            ffi::PyUnicode_4BYTE_KIND => Text::Ucs4(std::slice::from_raw_parts(data.cast(), length)),
+            _ if ffi::PyUnicode_IS_ASCII(pointer) != 0 => Text::Utf8(std::slice::from_raw_parts(data.cast(), length)),
+            _ => Text::Latin1(std::slice::from_raw_parts(data.cast(), length)),
+        }
+    }
+}
+
+/// What an object is, by its type. Subclasses count as the type: their contents are read, none of their methods is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Int,
+    Float,
+    True,
+    False,
+    None,
+    Dict,
+    List,
+    Tuple,
+    Bytes,
+    Foreign,
+}
+
+impl Kind {
+    #[inline]
+    fn of(object: Borrowed<'_, '_, PyAny>) -> Kind {
+        let pointer = object.as_ptr();
+        // SAFETY: reads the type of a living object, its flags, and the addresses of static objects.
+        unsafe {
+            let class = ffi::Py_TYPE(pointer);
+            if class == &raw mut ffi::PyUnicode_Type {
+                Kind::Text
+            } else if class == &raw mut ffi::PyDict_Type {
+                Kind::Dict
+            } else if class == &raw mut ffi::PyLong_Type {
+                Kind::Int
+            } else if class == &raw mut ffi::PyList_Type {
+                Kind::List
+            } else if class == &raw mut ffi::PyFloat_Type {
+                Kind::Float
+            } else if pointer == ffi::Py_None() {
+                Kind::None
+            } else if pointer == ffi::Py_True() {
+                Kind::True
+            } else if pointer == ffi::Py_False() {
+                Kind::False
+            } else {
+                let is = |flag| ffi::PyType_FastSubclass(class, flag) != 0;
+                if is(ffi::Py_TPFLAGS_UNICODE_SUBCLASS) {
+                    Kind::Text
+                } else if is(ffi::Py_TPFLAGS_DICT_SUBCLASS) {
+                    Kind::Dict
+                } else if is(ffi::Py_TPFLAGS_LIST_SUBCLASS) {
+                    Kind::List
+                } else if is(ffi::Py_TPFLAGS_TUPLE_SUBCLASS) {
+                    Kind::Tuple
+                } else if is(ffi::Py_TPFLAGS_LONG_SUBCLASS) {
+                    Kind::Int
+                } else if is(ffi::Py_TPFLAGS_BYTES_SUBCLASS) {
+                    Kind::Bytes
+                } else if ffi::PyFloat_Check(pointer) != 0 {
+                    Kind::Float
+                } else {
+                    Kind::Foreign
+                }
+            }
+        }
+    }
+}
