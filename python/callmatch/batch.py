@@ -104,10 +104,7 @@ class Scores:
         return f"<Scores of {summary.rows} rows: {summary.passed} passed, {summary.failed} failed>"
 
     def _row(self, place: int) -> MetricResult:
-        score, verdict, passed, reason, details = self._batch.row(place)
-        return MetricResult(
-            name=self._name, score=score, verdict=verdict, passed=passed, reason=reason, details=details
-        )
+        return MetricResult._of(self._name, *self._batch.row(place))
 
     @cached_property
     def id(self) -> list[int | str]:

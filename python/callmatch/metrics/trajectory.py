@@ -125,16 +125,13 @@ class ToolCallTrajectory:
             raise unknown_keyword("evaluate", unknown, ["tool_calls", "expectations"])
         expected: object = None
         if expectations is not None:
-            if not isinstance(expectations, Mapping):
+            if type(expectations) is not dict and not isinstance(expectations, Mapping):
                 kind = type(expectations).__name__
                 raise InvalidType(f'expectations: expected {{"tool_calls": [...]}}, got {kind}', "expectations")
             expected = expectations.get("tool_calls")
             if len(expectations) != ("tool_calls" in expectations):
                 raise unknown_key("expectations", set(expectations) - {"tool_calls"}, ["tool_calls"])
-        score, verdict, passed, reason, details = self._core.evaluate(tool_calls, expected)
-        return MetricResult(
-            name=self.name, score=score, verdict=verdict, passed=passed, reason=reason, details=details
-        )
+        return MetricResult._of(self.name, *self._core.evaluate(tool_calls, expected))
 
     def evaluate_batch(
         self,

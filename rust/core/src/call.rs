@@ -27,27 +27,53 @@ pub enum Arguments<'a> {
     Unreadable,
 }
 
-const NAMES: &[&str] = &["name", "tool_name"];
-const ARGUMENTS: &[&str] = &["arguments", "args", "kwargs", "input", "request_payload"];
-/// OpenAI's nested shape: `{"function": {"name": …, "arguments": …}}`.
-const FUNCTION: &str = "function";
-/// What other tools call the arguments. They are not read, since some of them hold a schema; but a call that has one of
-/// them and no arguments is a mistake, not a call without arguments.
-const NOT_ARGUMENTS: &[&str] = &["parameters", "params", "input_parameters", "tool_input", "tool_args"];
-
-/// The keys of a call or of a message that are read. A reader of another source may leave out the values of all others,
-/// but not their keys.
-pub fn keys() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().chain(ARGUMENTS).chain([&FUNCTION]).chain(trace::messages::KEYS).copied()
+/// What the keys of a call or of a message mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    Name(&'static str),
+    Arguments(&'static str),
+    /// OpenAI's nested shape: `{"function": {"name": …, "arguments": …}}`.
+    Function,
+    Message(trace::messages::Key),
+    /// Not read. A reader of another source may leave out its value, but not the key.
+    Other,
 }
 
-pub fn is_read(key: Text<'_>) -> bool {
-    keys().any(|word| key.is(word))
-}
+impl Key {
+    const NAMES: &[&str] = &["name", "tool_name"];
+    const ARGUMENTS: &[&str] = &["arguments", "args", "kwargs", "input", "request_payload"];
+    /// What other tools call the arguments. They are not read, since some of them hold a schema; but a call that has one
+    /// of them and no arguments is a mistake, not a call without arguments.
+    const NOT_ARGUMENTS: &[&str] = &["parameters", "params", "input_parameters", "tool_input", "tool_args"];
+    const FUNCTION: &str = "function";
 
-/// Does this key lead to further calls, rather than to a value?
-pub fn holds_calls(key: Text<'_>) -> bool {
-    key.is(FUNCTION) || trace::messages::holds_calls(key)
+    /// All that are read.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let messages = trace::messages::Key::WORDS;
+        Key::NAMES.iter().chain(Key::ARGUMENTS).chain([&Key::FUNCTION]).chain(messages).copied()
+    }
+
+    #[inline]
+    pub fn of(text: Text<'_>) -> Key {
+        // All of them are ASCII.
+        let Text::Utf8(bytes) = text else { return Key::Other };
+        match bytes {
+            b"name" => Key::Name("name"),
+            b"arguments" => Key::Arguments("arguments"),
+            b"args" => Key::Arguments("args"),
+            b"kwargs" => Key::Arguments("kwargs"),
+            b"input" => Key::Arguments("input"),
+            b"request_payload" => Key::Arguments("request_payload"),
+            b"tool_name" => Key::Name("tool_name"),
+            b"function" => Key::Function,
+            _ => trace::messages::Key::of(bytes).map_or(Key::Other, Key::Message),
+        }
+    }
+
+    /// Does it lead to further calls, rather than to a value?
+    pub fn holds_calls(self) -> bool {
+        matches!(self, Key::Function | Key::Message(trace::messages::Key::ToolCalls | trace::messages::Key::FunctionCall))
+    }
 }
 
 /// Reads calls out of values.
@@ -63,7 +89,7 @@ impl<'a> Reader<'a> {
     /// Parse JSON text that holds calls, at any depth.
     pub fn parse(bytes: &'a [u8], bump: &'a Bump) -> Result<(Value<'a>, Reader<'a>), JsonError> {
         match json::parse(bytes, MAX_DEPTH, bump) {
-            Err(JsonError { problem: Problem::Depth(_), .. }) => {
+            Err(JsonError { problem: Problem::Depth, .. }) => {
                 let value = json::parse(bytes, MAX_RECORD_DEPTH, bump)?;
                 Ok((value, Reader { bump, may_be_deep: true }))
             }
@@ -72,7 +98,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Read a list of tool calls, or of chat messages, or JSON text of either. None: the calls were not reported.
-    pub fn calls(self, value: Value<'a>) -> Result<Option<Vec<Call<'a>>>, Error> {
+    pub fn calls(self, value: Value<'a>) -> Result<Option<&'a [Call<'a>]>, Error> {
         match value {
             Value::Null => Ok(None),
             Value::Array(items) if items.iter().any(trace::messages::is_message) => {
@@ -94,9 +120,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Read expected calls, which have the shape of calls that were made. None: nothing is expected of the calls.
-    pub fn expected(self, value: Value<'a>) -> Result<Option<Vec<ExpectedCall<'a>>>, Error> {
+    pub fn expected(self, value: Value<'a>) -> Result<Option<&'a [ExpectedCall<'a>]>, Error> {
         let Some(calls) = self.calls(value)? else { return Ok(None) };
-        let expected = calls.into_iter().enumerate().map(|(index, call)| {
+        let mut expected = bumpalo::collections::Vec::with_capacity_in(calls.len(), self.bump);
+        for (index, call) in calls.iter().enumerate() {
             let arguments = match call.arguments {
                 Arguments::Object(members) => Some(members),
                 Arguments::NotRecorded => None,
@@ -105,14 +132,22 @@ impl<'a> Reader<'a> {
                     return Err(Error::value(message).at_index(index));
                 }
             };
-            Ok(ExpectedCall { name: call.name, arguments })
-        });
-        expected.collect::<Result<_, _>>().map(Some)
+            expected.push(ExpectedCall { name: call.name, arguments });
+        }
+        Ok(Some(expected.into_bump_slice()))
     }
 
-    pub(crate) fn list(self, items: &[Value<'a>]) -> Result<Vec<Call<'a>>, Error> {
-        let calls = items.iter().enumerate();
-        calls.map(|(index, &item)| self.call(item).map_err(|error| error.at_index(index))).collect()
+    fn list(self, items: &[Value<'a>]) -> Result<&'a [Call<'a>], Error> {
+        let mut calls = bumpalo::collections::Vec::with_capacity_in(items.len(), self.bump);
+        self.push_list(items, &mut calls)?;
+        Ok(calls.into_bump_slice())
+    }
+
+    pub(crate) fn push_list(self, items: &[Value<'a>], calls: &mut bumpalo::collections::Vec<'a, Call<'a>>) -> Result<(), Error> {
+        for (index, &item) in items.iter().enumerate() {
+            calls.push(self.call(item).map_err(|error| error.at_index(index))?);
+        }
+        Ok(())
     }
 
     pub(crate) fn call(self, value: Value<'a>) -> Result<Call<'a>, Error> {
@@ -121,21 +156,9 @@ impl<'a> Reader<'a> {
             return Err(Error::wrong_type(message));
         };
         let mut found = Found::default();
-        found.collect(members, self)?;
-        if let Some(function) = members.iter().find(|member| member.key.is(FUNCTION)) {
-            match function.value {
-                Value::Object(members) => {
-                    found.collect(members, self).map_err(|error| error.at_key(function.key))?;
-                }
-                Value::Null => {}
-                other => {
-                    let message = format!("expected an object with a name and arguments, got {}", other.kind());
-                    return Err(Error::wrong_type(message).at_key(function.key));
-                }
-            }
-        }
+        found.collect(members, 1, self)?;
         let Some((_, name)) = found.name else {
-            let message = format!("a tool call without a name; it is given as {}", NAMES.join(" or "));
+            let message = format!("a tool call without a name; it is given as {}", Key::NAMES.join(" or "));
             return Err(Error::value(message));
         };
         let Some((_, arguments)) = found.arguments else {
@@ -155,7 +178,7 @@ impl<'a> Reader<'a> {
             Value::Text(text) if text.is_empty() => Ok(Arguments::Object(&[])),
             Value::Text(text) => match json::parse(utf8(text, self.bump), MAX_DEPTH, self.bump) {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
-                Err(JsonError { problem: Problem::Depth(_), .. }) => Err(too_deep()),
+                Err(JsonError { problem: Problem::Depth, .. }) => Err(too_deep()),
                 Ok(_) | Err(_) => Ok(Arguments::Unreadable),
             },
             _ => Ok(Arguments::Unreadable),
@@ -188,21 +211,26 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn collect(&mut self, members: Object<'a>, reader: Reader<'a>) -> Result<(), Error> {
+    /// `levels`: how many more functions inside one another are looked into.
+    fn collect(&mut self, members: Object<'a>, levels: usize, reader: Reader<'a>) -> Result<(), Error> {
         for member in members {
-            if let Some(key) = NAMES.iter().find(|key| member.key.is(key)) {
-                match member.value {
-                    Value::Text(text) => set(&mut self.name, key, text, |a, b| a == b)?,
-                    Value::Null => {}
-                    other => {
-                        let message = format!("a tool's name is a string, got {}", other.kind());
-                        return Err(Error::wrong_type(message).at_key(member.key));
-                    }
-                }
-            } else if let Some(key) = ARGUMENTS.iter().find(|key| member.key.is(key)) {
-                match reader.arguments(member.value).map_err(|error| error.at_key(member.key))? {
+            match (Key::of(member.key), member.value) {
+                (Key::Name(key), Value::Text(text)) => set(&mut self.name, key, text, |a, b| a == b)?,
+                (Key::Arguments(key), value) => match reader.arguments(value).map_err(|error| error.at_key(member.key))? {
                     Arguments::NotRecorded => {}
                     read => set(&mut self.arguments, key, read, same_arguments)?,
+                },
+                (Key::Function, Value::Object(members)) if levels > 0 => {
+                    self.collect(members, levels - 1, reader).map_err(|error| error.at_key(member.key))?;
+                }
+                (Key::Name(_) | Key::Function, Value::Null) | (Key::Message(_) | Key::Other, _) => {}
+                (Key::Name(_), other) => {
+                    let message = format!("a tool's name is a string, got {}", other.kind());
+                    return Err(Error::wrong_type(message).at_key(member.key));
+                }
+                (Key::Function, other) => {
+                    let message = format!("expected an object with a name and arguments, got {}", other.kind());
+                    return Err(Error::wrong_type(message).at_key(member.key));
                 }
             }
         }
@@ -234,15 +262,13 @@ fn same_arguments(a: Arguments<'_>, b: Arguments<'_>) -> bool {
 
 /// A call without arguments fits a lot, so a misspelt key must not pass for one.
 fn reject_misspelt(members: Object<'_>) -> Result<(), Error> {
-    for member in members {
+    for member in members.iter().filter(|member| Key::of(member.key) == Key::Other) {
         let key = crate::show::plain(member.key);
-        if ARGUMENTS.contains(&key.as_str()) || NAMES.contains(&key.as_str()) {
-            continue;
-        }
-        let near = nearest(&key, &ARGUMENTS[..1]).or(NOT_ARGUMENTS.contains(&key.as_str()).then_some(ARGUMENTS[0]));
-        if let Some(near) = near {
-            let words = ARGUMENTS.join(", ");
-            return Err(Error::value(format!("unknown key {key:?} in a tool call without arguments; did you mean {near:?}? (arguments are read from {words})")));
+        let wanted = Key::ARGUMENTS[0];
+        if Key::NOT_ARGUMENTS.contains(&key.as_str()) || nearest(&key, &[wanted]).is_some() {
+            let words = Key::ARGUMENTS.join(", ");
+            let message = format!("unknown key {key:?} in a tool call without arguments, which are read from {words}; did you mean {wanted:?}?");
+            return Err(Error::value(message));
         }
     }
     Ok(())

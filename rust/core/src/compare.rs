@@ -21,8 +21,7 @@ pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => number::float_equal(a, b),
         (Value::Int(int), Value::Float(float)) | (Value::Float(float), Value::Int(int)) => number::int_is_float(int, float),
-        (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Null, Value::Null) => true,
+        (Value::Null, Value::Null) | (Value::False, Value::False) | (Value::True, Value::True) => true,
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => a.len() == b.len() && contains(a, b),
         (Value::Big(a), Value::Big(b)) => number::big_equal(a, b),
@@ -147,7 +146,8 @@ fn differing_member<'a>(actual: Object<'a>, expected: Object<'a>) -> Option<Mism
 pub fn hash(value: Value<'_>, build: &RandomState) -> u64 {
     match value {
         Value::Null => build.hash_one(0u8),
-        Value::Bool(flag) => build.hash_one(flag),
+        Value::False => build.hash_one(false),
+        Value::True => build.hash_one(true),
         Value::Int(int) => number::hash_int(int, build),
         Value::Float(float) => number::hash_float(float, build),
         Value::Big(big) => number::hash_big(big, build),

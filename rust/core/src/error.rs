@@ -6,8 +6,12 @@ use crate::text::Text;
 
 /// Built where the trouble is; every reader on the way back adds its step of the path.
 #[derive(Debug)]
-pub struct Error {
-    pub kind: ErrorKind,
+pub struct Error(Box<Inner>);
+
+/// Behind a pointer, so that a result that is no error is small.
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
     message: String,
     /// Innermost first.
     path: Vec<Segment>,
@@ -30,7 +34,7 @@ pub enum Segment {
 impl Error {
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into(), path: Vec::new() }
+        Error(Box::new(Inner { kind, message: message.into(), path: Vec::new() }))
     }
 
     #[cold]
@@ -45,20 +49,24 @@ impl Error {
 
     #[cold]
     pub fn at_key(mut self, key: Text<'_>) -> Self {
-        self.path.push(Segment::Key(crate::show::plain(key)));
+        self.0.path.push(Segment::Key(crate::show::plain(key)));
         self
     }
 
     #[cold]
     pub fn at_index(mut self, index: usize) -> Self {
-        self.path.push(Segment::Index(index));
+        self.0.path.push(Segment::Index(index));
         self
+    }
+
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
     }
 
     /// Such as `tool_calls[2].arguments.filters.since`; empty where the whole input is meant.
     pub fn path(&self) -> String {
         let mut path = String::new();
-        for segment in self.path.iter().rev() {
+        for segment in self.0.path.iter().rev() {
             let written = match segment {
                 Segment::Index(index) => write!(path, "[{index}]"),
                 Segment::Key(key) if !is_word(key) => write!(path, "[{key:?}]"),
@@ -81,7 +89,7 @@ impl fmt::Display for Error {
         if !path.is_empty() {
             write!(f, "{path}: ")?;
         }
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

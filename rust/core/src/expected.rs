@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use bumpalo::Bump;
+
 use crate::{
     call::{Arguments, Call, ExpectedCall},
     compare,
@@ -14,11 +16,11 @@ use crate::{
 
 pub struct Expectation<'a> {
     pub options: Options,
-    pub calls: Vec<ExpectedCall<'a>>,
+    pub calls: &'a [ExpectedCall<'a>],
     /// For each expected call, which of the tools it names; tools are numbered in the order of their first call.
-    pub tools: Vec<u32>,
+    pub tools: &'a [u32],
     /// The names of these tools.
-    pub names: Vec<Text<'a>>,
+    pub names: &'a [Text<'a>],
     index: Option<HashMap<Text<'a>, u32>>,
 }
 
@@ -28,34 +30,32 @@ pub const NO_TOOL: u32 = u32::MAX;
 const LINEAR: usize = 16;
 
 impl<'a> Expectation<'a> {
-    pub fn compile(options: Options, calls: Vec<ExpectedCall<'a>>) -> Self {
-        let mut expectation =
-            Expectation { options, tools: Vec::with_capacity(calls.len()), calls, names: Vec::new(), index: None };
-        for place in 0..expectation.calls.len() {
-            let name = expectation.calls[place].name;
-            let mut tool = expectation.tool(name);
-            if tool == NO_TOOL {
-                tool = expectation.names.len() as u32;
-                expectation.names.push(name);
-                match &mut expectation.index {
-                    Some(index) => drop(index.insert(name, tool)),
-                    None if expectation.names.len() > LINEAR => {
-                        expectation.index = Some(expectation.names.iter().copied().zip(0..).collect());
+    pub fn compile(options: Options, calls: &'a [ExpectedCall<'a>], bump: &'a Bump) -> Self {
+        let mut tools = bumpalo::collections::Vec::with_capacity_in(calls.len(), bump);
+        let mut names = bumpalo::collections::Vec::with_capacity_in(calls.len().min(LINEAR), bump);
+        let mut index: Option<HashMap<_, _>> = None;
+        for call in calls {
+            let tool = match find(&names, index.as_ref(), call.name) {
+                NO_TOOL => {
+                    let tool = names.len() as u32;
+                    names.push(call.name);
+                    match &mut index {
+                        Some(index) => drop(index.insert(call.name, tool)),
+                        None if names.len() > LINEAR => index = Some(names.iter().copied().zip(0..).collect()),
+                        None => {}
                     }
-                    None => {}
+                    tool
                 }
-            }
-            expectation.tools.push(tool);
+                known => known,
+            };
+            tools.push(tool);
         }
-        expectation
+        Expectation { options, calls, tools: tools.into_bump_slice(), names: names.into_bump_slice(), index }
     }
 
     /// The number of the tool of this name, or [`NO_TOOL`].
     pub fn tool(&self, name: Text<'_>) -> u32 {
-        match &self.index {
-            Some(index) => index.get(&name).copied().unwrap_or(NO_TOOL),
-            None => self.names.iter().position(|&known| known == name).map_or(NO_TOOL, |tool| tool as u32),
-        }
+        find(self.names, self.index.as_ref(), name)
     }
 
     /// Hold the calls that were made against this.
@@ -75,6 +75,13 @@ impl<'a> Expectation<'a> {
             Arguments::NotRecorded if listed.is_empty() && mode == ArgumentMode::Partial => Fit::Yes,
             Arguments::NotRecorded => Fit::Unknown,
         }
+    }
+}
+
+fn find<'a>(names: &[Text<'a>], index: Option<&HashMap<Text<'a>, u32>>, name: Text<'_>) -> u32 {
+    match index {
+        Some(index) => index.get(&name).copied().unwrap_or(NO_TOOL),
+        None => names.iter().position(|&known| known == name).map_or(NO_TOOL, |tool| tool as u32),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     options::{DifferenceKind, MatchMode, Verdict},
-    report::{ArgumentDifference, Compared, Counts, Difference, Report},
+    report::{ArgumentDifference, Compared, Counts, Difference, Part, Report},
     show,
 };
 
@@ -74,8 +74,8 @@ fn success(Counts { matched, made, expected }: Counts, mode: MatchMode) -> Strin
 }
 
 fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
-    let name = tool(&difference.name);
-    let other = difference.other.as_deref().map(tool).unwrap_or_default();
+    let text = |part| difference.texts.get(part).unwrap_or_default();
+    let (name, other) = (tool(text(Part::Name)), tool(text(Part::Other)));
     let place = |index: Option<u32>| index.map_or(0, |index| index + 1);
     let (called, wanted) = (difference.called, difference.wanted);
     match difference.kind {
@@ -98,7 +98,7 @@ fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
         }
         DifferenceKind::Order => {
             let at = place(difference.actual_index);
-            let again = if difference.name == difference.other.as_deref().unwrap_or_default() { " again" } else { "" };
+            let again = if name == other { " again" } else { "" };
             format!("{name} was called before {other} (call {at}); it was expected{again} after it.")
         }
         DifferenceKind::Arguments => {
@@ -108,25 +108,28 @@ fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
                 String::new()
             };
             let paired = matches!(mode, MatchMode::Exact | MatchMode::InOrder);
-            format!("{}{repeated}", arguments(&name, difference.arguments.as_ref(), paired))
+            format!("{}{repeated}", arguments(&name, difference, paired))
         }
     }
 }
 
-fn arguments(name: &str, difference: Option<&ArgumentDifference>, paired: bool) -> String {
-    let Some(difference) = difference else { return format!("The arguments of {name} differ.") };
-    let at = difference.compared + 1;
-    let call = if paired { format!("{name} (call {at})") } else { format!("{name} (call {at}, left over)") };
-    match difference.state {
+fn arguments(name: &str, difference: &Difference, paired: bool) -> String {
+    let Some(ArgumentDifference { compared, state }) = difference.arguments else {
+        return format!("The arguments of {name} differ.");
+    };
+    let left_over = if paired { "" } else { ", left over" };
+    let call = format!("{name} (call {}{left_over})", compared + 1);
+    match state {
         Compared::NotRecorded => format!("The arguments of {call} were not recorded, and others were expected."),
         Compared::Unreadable => format!("The arguments of {call} can't be read as a JSON object."),
         Compared::Read => {
             // One step down is told by its key, as people write it.
-            let place = show::cut(match difference.pointer.strip_prefix('/') {
+            let pointer = difference.texts.get(Part::Pointer).unwrap_or_default();
+            let place = show::cut(match pointer.strip_prefix('/') {
                 Some(key) if !key.contains(['/', '~']) && !key.is_empty() => key,
-                _ => &difference.pointer,
+                _ => pointer,
             });
-            match (&difference.actual, &difference.expected) {
+            match (difference.texts.value(Part::Actual), difference.texts.value(Part::Expected)) {
                 (Some(actual), Some(expected)) => {
                     let (actual, expected) = (actual.in_a_sentence(), expected.in_a_sentence());
                     let note = if actual == expected { " (they differ further on)" } else { "" };

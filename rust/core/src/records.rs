@@ -32,6 +32,7 @@ pub struct Records<R> {
     most: usize,
     /// What was read and not given out yet.
     buffer: Vec<u8>,
+    spare: Vec<u8>,
     at_end: bool,
     finished: bool,
     layout: Option<Layout>,
@@ -54,7 +55,7 @@ impl<R: Read> Records<R> {
 
     /// For tests, which need small blocks.
     pub fn with_sizes(source: R, block: usize, most: usize) -> Self {
-        Records { source, block, most, buffer: Vec::new(), at_end: false, finished: false, layout: None, place: 0 }
+        Records { source, block, most, buffer: Vec::new(), spare: Vec::new(), at_end: false, finished: false, layout: None, place: 0 }
     }
 
     /// The next records, or None after the last.
@@ -79,13 +80,23 @@ impl<R: Read> Records<R> {
                 Layout::Values(scan) => scan.split(&mut split),
             };
             self.finished = self.at_end;
-            let rest = self.buffer.split_off(done);
+            let mut rest = std::mem::take(&mut self.spare);
+            rest.clear();
+            rest.extend_from_slice(&self.buffer[done..]);
             let bytes = std::mem::replace(&mut self.buffer, rest);
             if !records.is_empty() {
                 return Ok(Some(Block { bytes, records }));
             }
+            self.spare = bytes;
         }
         Ok(None)
+    }
+
+    /// Use the memory of a block again; fresh memory costs as much as reading into it.
+    pub fn recycle(&mut self, block: Block) {
+        if block.bytes.capacity() <= 4 * self.block {
+            self.spare = block.bytes;
+        }
     }
 
     /// Read a block more than what is left over.

@@ -14,7 +14,7 @@ pub struct Report {
     /// How many were expected; None without an expectation.
     pub expected: Option<u32>,
     /// A largest one-to-one pairing, as (expected, actual), ascending by the expected call. Whatever the match mode.
-    pub pairs: Vec<(u32, u32)>,
+    pub pairs: Box<[(u32, u32)]>,
     pub difference: Option<Box<Difference>>,
     /// Where the verdict is inconclusive: a call whose arguments weren't recorded, with its name.
     pub unrecorded: Option<Box<(u32, String)>>,
@@ -28,25 +28,18 @@ pub struct Difference {
     pub kind: DifferenceKind,
     pub expected_index: Option<u32>,
     pub actual_index: Option<u32>,
-    /// The tool of the call.
-    pub name: String,
-    /// `name`: the tool that was called instead. `order`: the tool that was called after it.
-    pub other: Option<String>,
     /// How often the tool was called, and how often that was expected.
     pub called: u32,
     pub wanted: u32,
     pub arguments: Option<ArgumentDifference>,
+    pub texts: Texts,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ArgumentDifference {
-    /// The call that was compared. Where calls are paired in any order this is the nearest that was left over.
+    /// The call that was compared. Where calls are paired in any order this is the first that was left over.
     pub compared: u32,
     pub state: Compared,
-    /// JSON pointer of the first place that differs.
-    pub pointer: String,
-    pub actual: Option<Shown>,
-    pub expected: Option<Shown>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +49,56 @@ pub enum Compared {
     Unreadable,
 }
 
+/// The texts of a difference, in one piece of memory: a file has a lot of them.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    all: String,
+    ends: [u32; 5],
+    /// Which of them there are.
+    present: [bool; 5],
+    /// Whether the shown values are whole.
+    whole: [bool; 5],
+}
+
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// The tool of the call.
+    Name,
+    /// `name`: the tool that was called instead. `order`: the tool that was called after it.
+    Other,
+    /// JSON pointer of the first place of the arguments that differs.
+    Pointer,
+    /// What was there, and what should have been.
+    Actual,
+    Expected,
+}
+
+impl Texts {
+    /// Parts are written in the order in which they are declared. `write` says whether it wrote the whole.
+    pub fn write(&mut self, part: Part, write: impl FnOnce(&mut String) -> bool) {
+        if self.all.is_empty() {
+            self.all.reserve(96);
+        }
+        let whole = write(&mut self.all);
+        self.ends[part as usize..].fill(self.all.len() as u32);
+        self.present[part as usize] = true;
+        self.whole[part as usize] = whole;
+    }
+
+    pub fn get(&self, part: Part) -> Option<&str> {
+        let part = part as usize;
+        let start = if part == 0 { 0 } else { self.ends[part - 1] };
+        self.present[part].then(|| &self.all[start as usize..self.ends[part] as usize])
+    }
+
+    pub fn value(&self, part: Part) -> Option<Shown<'_>> {
+        Some(Shown { json: self.get(part)?, whole: self.whole[part as usize] })
+    }
+}
+
 impl Report {
     fn without_counts(verdict: Verdict) -> Self {
-        Report { verdict, made: None, expected: None, pairs: Vec::new(), difference: None, unrecorded: None, error: None }
+        Report { verdict, made: None, expected: None, pairs: Box::default(), difference: None, unrecorded: None, error: None }
     }
 
     /// There is nothing to hold the calls against.
@@ -98,7 +138,10 @@ impl Report {
     }
 }
 
-fn left_over(of: u32, paired: impl Iterator<Item = u32>) -> Vec<u32> {
+fn left_over(of: u32, paired: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    if paired.len() == of as usize {
+        return Vec::new();
+    }
     let mut is_paired = vec![false; of as usize];
     for place in paired {
         is_paired[place as usize] = true;

@@ -13,7 +13,7 @@ use crate::{
     json,
     matching::Scratch,
     options::Options,
-    records::{Block, Records},
+    records::{Block, Record, Records},
     report::Report,
     show,
     source::{self, Progress},
@@ -34,6 +34,14 @@ pub struct Row {
     pub id: Id,
     pub place: u64,
     pub report: Report,
+    pub found: Found,
+}
+
+impl Row {
+    /// A row that is called by its place.
+    pub fn new(place: u64, report: Report) -> Self {
+        Row { id: Id::Int(i64::try_from(place).unwrap_or(i64::MAX)), place, report, found: Found::default() }
+    }
 }
 
 /// What a row is called: the id that its record has, or else its place.
@@ -43,6 +51,9 @@ pub enum Id {
     Text(Box<str>),
 }
 
+/// More memory than this isn't kept from row to row.
+const MOST_KEPT: usize = 8 << 20;
+
 /// Room that one thread uses again from row to row.
 #[derive(Default)]
 pub struct Worker {
@@ -51,6 +62,16 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// The arena, emptied, and the scratch room.
+    pub fn room(&mut self) -> (&Bump, &mut Scratch) {
+        // After a row that took a lot, the memory is given back.
+        if self.bump.allocated_bytes() > MOST_KEPT {
+            *self = Worker::default();
+        }
+        self.bump.reset();
+        (&self.bump, &mut self.scratch)
+    }
+
     /// Hold one list of calls against another, both as JSON text.
     pub fn score_texts<'t>(
         &'t mut self,
@@ -58,35 +79,33 @@ impl Worker {
         actual: Option<&'t [u8]>,
         expected: Option<&'t [u8]>,
     ) -> Result<Report, (Side, Error)> {
-        self.bump.reset();
-        let bump = &self.bump;
+        let (bump, scratch) = self.room();
         let parse = |text: Option<&'t [u8]>| {
             text.map_or(Ok((Value::Null, Reader { bump, may_be_deep: false })), |text| parse_bytes(text, bump))
         };
         let actual = parse(actual).map_err(|error| (Side::Actual, error))?;
         let expected = parse(expected).map_err(|error| (Side::Expected, error))?;
-        score_values(options, actual, expected, &mut self.scratch)
+        score_values(options, actual, expected, scratch)
     }
 
-    fn score_record(&mut self, task: &Task, place: u64, bytes: &[u8]) -> (Row, Found) {
-        self.bump.reset();
+    fn score_record(&mut self, task: &Task, place: u64, bytes: &[u8]) -> Row {
+        let (bump, scratch) = self.room();
         let mut found = Found::default();
-        let row = |id, report| Row { id, place, report };
-        let unnamed = Id::Int(i64::try_from(place).unwrap_or(i64::MAX));
-        let (record, reader) = match parse_bytes(bytes, &self.bump) {
+        let row = |id, report, found| Row { id, place, report, found };
+        let (record, reader) = match parse_bytes(bytes, bump) {
             Ok(parsed) => parsed,
-            Err(error) => return (row(unnamed, Report::error(error.to_string())), found),
+            Err(error) => return Row::new(place, Report::error(error.to_string())),
         };
-        let id = task.id.find(record).and_then(id_of).unwrap_or(unnamed);
+        let id = task.id.find(record).and_then(id_of).unwrap_or(Id::Int(i64::try_from(place).unwrap_or(i64::MAX)));
         if !matches!(record, Value::Object(_) | Value::Array(_)) {
             let message = format!("expected a record (an object), got {}", record.kind());
-            return (row(id, Report::error(message)), found);
+            return row(id, Report::error(message), found);
         }
         let actual = task.actual.find(record);
         let expected = task.expected.find(record);
         found = Found { readable: true, actual: actual.is_some(), expected: expected.is_some() };
         let (actual, expected) = (actual.unwrap_or(Value::Null), expected.unwrap_or(Value::Null));
-        let scored = score_values(task.options, (actual, reader), (expected, reader), &mut self.scratch);
+        let scored = score_values(task.options, (actual, reader), (expected, reader), scratch);
         let report = scored.unwrap_or_else(|(side, error)| {
             let field = match side {
                 Side::Actual => &task.actual,
@@ -94,7 +113,7 @@ impl Worker {
             };
             Report::error(field.locate(error).to_string())
         });
-        (row(id, report), found)
+        row(id, report, found)
     }
 }
 
@@ -119,9 +138,9 @@ pub fn score_values<'a>(
     let actual = actual_reader.calls(actual).map_err(|error| (Side::Actual, error))?;
     let expected = expected_reader.expected(expected).map_err(|error| (Side::Expected, error))?;
     Ok(match (actual, expected) {
-        (actual, None) => Report::not_applicable(actual.map(|calls| calls.len())),
+        (actual, None) => Report::not_applicable(actual.map(<[_]>::len)),
         (None, Some(expected)) => Report::not_reported(expected.len()),
-        (Some(actual), Some(expected)) => Expectation::compile(options, expected).check(&actual, scratch),
+        (Some(actual), Some(expected)) => Expectation::compile(options, expected, expected_reader.bump).check(actual, scratch),
     })
 }
 
@@ -130,13 +149,17 @@ fn id_of(value: Value<'_>) -> Option<Id> {
         Value::Null => None,
         Value::Int(int) => Some(Id::Int(int)),
         Value::Text(text) => Some(Id::Text(show::plain(text).into())),
-        other => Some(Id::Text(show::value(other).json)),
+        other => {
+            let mut json = String::new();
+            show::value(other, &mut json);
+            Some(Id::Text(json.into()))
+        }
     }
 }
 
 /// Which fields a record had.
 #[derive(Clone, Copy, Default)]
-struct Found {
+pub struct Found {
     readable: bool,
     actual: bool,
     expected: bool,
@@ -200,36 +223,35 @@ impl Scorer {
         };
         let task = &self.task;
         let name = &file.name;
-        let (scored, ahead) = match &self.pool {
+        let (rows, ahead) = match &self.pool {
             None => {
                 let mut worker = Worker::default();
-                let scored = block.records.iter().map(|record| score(&mut worker, task, &block.bytes, record, name)).collect();
-                (scored, Ok(None))
+                let each = block.records.iter().map(|record| score(&mut worker, task, &block.bytes, record, name));
+                (each.collect(), Ok(None))
             }
             Some(pool) => {
-                let mut scored = Vec::new();
+                let mut rows: Vec<Row> = Vec::new();
                 let ahead = pool.in_place_scope(|scope| {
                     scope.spawn(|_| {
                         let records = block.records.par_iter().with_min_len(16);
                         let each = records.map_init(Worker::default, |worker, record| score(worker, task, &block.bytes, record, name));
-                        each.collect_into_vec(&mut scored);
+                        each.collect_into_vec(&mut rows);
                     });
                     file.records.next_block()
                 });
-                (scored, ahead)
+                (rows, ahead)
             }
         };
         self.ahead = ahead?;
-        let mut rows: Vec<Row> = Vec::with_capacity(scored.len());
-        for ((row, found), record) in Vec::into_iter(scored).zip(&block.records) {
-            if found.readable && self.instead.is_none() {
+        for (row, record) in rows.iter().zip(&block.records) {
+            if row.found.readable && self.instead.is_none() {
                 self.instead = record.bytes.as_ref().ok().map(|range| fields_instead(task, &block.bytes[range.clone()]));
             }
-            self.found.readable |= found.readable;
-            self.found.actual |= found.actual;
-            self.found.expected |= found.expected;
-            rows.push(row);
+            self.found.readable |= row.found.readable;
+            self.found.actual |= row.found.actual;
+            self.found.expected |= row.found.expected;
         }
+        file.records.recycle(block);
         file.rows += rows.len() as u64;
         self.rows += rows.len() as u64;
         Ok(Some(Chunk { file: file.name.clone(), rows }))
@@ -262,19 +284,16 @@ impl Scorer {
     }
 }
 
-fn score(worker: &mut Worker, task: &Task, bytes: &[u8], record: &crate::records::Record, file: &str) -> (Row, Found) {
+fn score(worker: &mut Worker, task: &Task, bytes: &[u8], record: &Record, file: &str) -> Row {
     let place = record.place;
-    let (mut row, found) = match &record.bytes {
+    let mut row = match &record.bytes {
         Ok(range) => worker.score_record(task, place, &bytes[range.clone()]),
-        Err(problem) => {
-            let id = Id::Int(i64::try_from(place).unwrap_or(i64::MAX));
-            (Row { id, place, report: Report::error(problem.as_str()) }, Found::default())
-        }
+        Err(problem) => Row::new(place, Report::error(problem.as_str())),
     };
     if let Some(error) = &mut row.report.error {
         *error = format!("{file}:{place}: {error}").into();
     }
-    (row, found)
+    row
 }
 
 fn fields_instead(task: &Task, bytes: &[u8]) -> Vec<(String, Vec<String>)> {

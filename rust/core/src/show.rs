@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// A value as JSON text: whole, or cut where it would be too long or too deep to show.
-#[derive(Clone, Debug)]
-pub struct Shown {
-    pub json: Box<str>,
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'t> {
+    pub json: &'t str,
     pub whole: bool,
 }
 
@@ -21,15 +21,14 @@ const MOST_LEVELS: usize = 64;
 /// How much of a value or a name stands in a sentence.
 const IN_A_SENTENCE: usize = 80;
 
-pub fn value(value: Value<'_>) -> Shown {
-    let mut writer = Writer { out: String::new(), room: MOST_CHARACTERS };
-    let whole = writer.value(value, MOST_LEVELS).is_some();
-    Shown { json: writer.out.into_boxed_str(), whole }
+/// Write a value as JSON text; says whether it is whole.
+pub fn value(value: Value<'_>, out: &mut String) -> bool {
+    Writer { out, room: MOST_CHARACTERS }.value(value, MOST_LEVELS).is_some()
 }
 
-impl Shown {
-    pub fn in_a_sentence(&self) -> String {
-        if self.whole { cut(&self.json) } else { cut(&format!("{}…", self.json)) }
+impl Shown<'_> {
+    pub fn in_a_sentence(self) -> String {
+        if self.whole { cut(self.json) } else { cut(&format!("{}…", self.json)) }
     }
 }
 
@@ -44,13 +43,17 @@ pub fn cut(text: &str) -> String {
 /// A name or key without quotes.
 pub fn plain(text: Text<'_>) -> String {
     let mut out = String::new();
+    write_plain(text, &mut out);
+    out
+}
+
+pub fn write_plain(text: Text<'_>, out: &mut String) {
     for point in text.code_points() {
         match visible(point) {
             Some(c) => out.push(c),
-            None => escape(&mut out, point),
+            None => escape(out, point),
         }
     }
-    out
 }
 
 fn escape(out: &mut String, point: u32) {
@@ -74,12 +77,12 @@ fn visible(point: u32) -> Option<char> {
 }
 
 /// Each method returns None when the room is used up.
-struct Writer {
-    out: String,
+struct Writer<'o> {
+    out: &'o mut String,
     room: usize,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn put(&mut self, text: &str) -> Option<()> {
         self.room = self.room.checked_sub(text.len())?;
         self.out.push_str(text);
@@ -89,7 +92,8 @@ impl Writer {
     fn value(&mut self, value: Value<'_>, levels: usize) -> Option<()> {
         match value {
             Value::Null => self.put("null"),
-            Value::Bool(flag) => self.put(if flag { "true" } else { "false" }),
+            Value::False => self.put("false"),
+            Value::True => self.put("true"),
             Value::Int(int) => self.put(&int.to_string()),
             Value::Big(big) => self.big(big),
             Value::Float(float) => self.put(&number(float)),
@@ -166,33 +170,33 @@ mod tests {
     use super::*;
     use crate::{json, value::MAX_RECORD_DEPTH};
 
-    fn shown(text: &str) -> Shown {
+    /// The text, and whether it is whole.
+    fn shown(text: &str) -> (String, bool) {
         let bump = Bump::new();
-        value(json::parse(text.as_bytes(), MAX_RECORD_DEPTH, &bump).unwrap())
+        let mut out = String::new();
+        let whole = value(json::parse(text.as_bytes(), MAX_RECORD_DEPTH, &bump).unwrap(), &mut out);
+        (out, whole)
     }
 
     #[test]
     fn short_values_are_whole() {
         for text in [r#"{"a": [1, 2.5, null, true], "é": "x\"\\\n"}"#, "1e+300", "NaN", "-Infinity", "99999999999999999999"] {
-            let shown = shown(text);
-            assert!(shown.whole);
-            assert_eq!(*shown.json, *text.replace("e+", "e"));
+            assert_eq!(shown(text), (text.replace("e+", "e"), true));
         }
     }
 
     #[test]
     fn nothing_that_drives_a_terminal_is_left() {
         let text = "\"\\u001b[31mred\\u009b \\u202e \\ud800 \\u0007\"";
-        let shown = shown(text);
-        assert_eq!(&*shown.json, r#""\u001b[31mred\u009b \u202e \\ud800 \u0007""#);
+        assert_eq!(shown(text).0, r#""\u001b[31mred\u009b \u202e \\ud800 \u0007""#);
         assert_eq!(plain(Text::Ucs2(&[0x1b, 0xd800, 0x61])), "\\u001b\\ud800a");
     }
 
     #[test]
     fn long_and_deep_values_are_cut() {
-        let long = shown(&format!("\"{}\"", "é".repeat(5000)));
-        assert!(!long.whole && long.json.len() <= MOST_CHARACTERS && long.in_a_sentence().ends_with('…'));
-        assert!(!shown(&format!("{}{}", "[".repeat(100), "]".repeat(100))).whole);
-        assert!(!shown(&"9".repeat(5000)).whole);
+        let (json, whole) = shown(&format!("\"{}\"", "é".repeat(5000)));
+        assert!(!whole && json.len() <= MOST_CHARACTERS && Shown { json: &json, whole }.in_a_sentence().ends_with('…'));
+        assert!(!shown(&format!("{}{}", "[".repeat(100), "]".repeat(100))).1);
+        assert!(!shown(&"9".repeat(5000)).1);
     }
 }

@@ -7,7 +7,7 @@ use callmatch_core::{
     json,
     options::{DifferenceKind, Options, Verdict},
     reason,
-    report::{Counts, Difference, Report},
+    report::{Counts, Difference, Part, Report},
     score::{Id, Row},
     show::Shown,
     value::{MAX_DEPTH, Value},
@@ -160,7 +160,7 @@ pub fn result<'py>(py: Python<'py>, report: &Report, options: Options) -> PyResu
     details.set_item(intern!(py, "recall"), counts.map(Counts::recall))?;
     details.set_item(intern!(py, "f1"), counts.map(Counts::f1))?;
     let pairs = PyList::empty(py);
-    for &(expected, actual) in &report.pairs {
+    for &(expected, actual) in report.pairs.iter() {
         let pair = PyDict::new(py);
         pair.set_item(intern!(py, "expected"), expected)?;
         pair.set_item(intern!(py, "actual"), actual)?;
@@ -179,21 +179,21 @@ fn difference<'py>(py: Python<'py>, difference: &Difference) -> PyResult<Bound<'
     dict.set_item(intern!(py, "kind"), kind(py, difference.kind))?;
     dict.set_item(intern!(py, "expected_index"), difference.expected_index)?;
     dict.set_item(intern!(py, "actual_index"), difference.actual_index)?;
-    dict.set_item(intern!(py, "name"), &difference.name)?;
-    if let Some(arguments) = &difference.arguments {
-        dict.set_item(intern!(py, "pointer"), &arguments.pointer)?;
-        if let Some(value) = &arguments.expected {
-            dict.set_item(intern!(py, "expected_value"), shown(py, value)?)?;
-        }
-        if let Some(value) = &arguments.actual {
-            dict.set_item(intern!(py, "actual_value"), shown(py, value)?)?;
-        }
+    dict.set_item(intern!(py, "name"), difference.texts.get(Part::Name))?;
+    if let Some(pointer) = difference.texts.get(Part::Pointer) {
+        dict.set_item(intern!(py, "pointer"), pointer)?;
+    }
+    if let Some(value) = difference.texts.value(Part::Expected) {
+        dict.set_item(intern!(py, "expected_value"), shown(py, value)?)?;
+    }
+    if let Some(value) = difference.texts.value(Part::Actual) {
+        dict.set_item(intern!(py, "actual_value"), shown(py, value)?)?;
     }
     Ok(dict)
 }
 
 /// The value itself where it was kept whole, else the beginning of its JSON text with an ellipsis.
-fn shown<'py>(py: Python<'py>, shown: &Shown) -> PyResult<Bound<'py, PyAny>> {
+fn shown<'py>(py: Python<'py>, shown: Shown<'_>) -> PyResult<Bound<'py, PyAny>> {
     let bump = Bump::new();
     match json::parse(shown.json.as_bytes(), MAX_DEPTH, &bump) {
         Ok(parsed) if shown.whole => value(py, parsed),
@@ -204,7 +204,8 @@ fn shown<'py>(py: Python<'py>, shown: &Shown) -> PyResult<Bound<'py, PyAny>> {
 fn value<'py>(py: Python<'py>, read: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match read {
         Value::Null => py.None().into_bound(py),
-        Value::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+        Value::False => false.into_pyobject(py)?.to_owned().into_any(),
+        Value::True => true.into_pyobject(py)?.to_owned().into_any(),
         Value::Int(int) => int.into_pyobject(py)?.into_any(),
         Value::Float(float) => float.into_pyobject(py)?.into_any(),
         Value::Big(big) => {

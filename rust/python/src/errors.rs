@@ -13,7 +13,7 @@ use pyo3::{
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     static INVALID_INPUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static INVALID_TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = match error.kind {
+    let class = match error.kind() {
         ErrorKind::Value => INVALID_INPUT.import(py, "callmatch.errors", "InvalidInput"),
         ErrorKind::Type => INVALID_TYPE.import(py, "callmatch.errors", "InvalidType"),
     };

@@ -2,7 +2,7 @@
 //!
 //! Everything here may run code of the user, whose exceptions pass through unchanged (the outer `PyResult`).
 
-use callmatch_core::{call, error::Error, text::Text, value::MAX_DEPTH};
+use callmatch_core::{call::Key, error::Error, text::Text, value::MAX_DEPTH};
 use pyo3::{
     exceptions::PyAttributeError,
     intern,
@@ -10,6 +10,8 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
+
+use crate::read::LEVELS;
 
 /// The object to be read, or what is wrong with it.
 type Copied<'py> = PyResult<Result<Bound<'py, PyAny>, Error>>;
@@ -33,33 +35,33 @@ pub fn calls<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
         let message = format!("expected a list of tool calls (or of chat messages), got {}", type_name(object));
         return Ok(Err(Error::wrong_type(message)));
     };
-    list(object.py(), items, call)
+    list(object.py(), items, |item| call(item, LEVELS))
 }
 
 /// A call or a message: a dict, or an object with the same names as attributes.
-fn call<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
+fn call<'py>(object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
     let py = object.py();
     let copy = PyDict::new(py);
     if let Ok(dict) = object.cast::<PyDict>() {
         for (key, value) in dict.copy()? {
             let word = copied!(key_of(&key), |error| error);
-            copy.set_item(&word, copied!(field(&word, &value)?, |error: Error| error.at_key(Text::from(&*word))))?;
+            copy.set_item(&word, copied!(field(&word, &value, levels)?, |error: Error| error.at_key(Text::from(&*word))))?;
         }
     } else if is_value(object) {
         let message = format!("expected a tool call with a name and arguments, got {}", type_name(object));
         return Ok(Err(Error::wrong_type(message)));
     } else {
         let mut known = false;
-        for key in call::keys() {
+        for key in Key::words() {
             let Some(value) = object.getattr_opt(key)? else { continue };
             // A method is none of the call's data.
             if !value.is_callable() {
                 known = true;
-                copy.set_item(key, copied!(field(key, &value)?, |error: Error| error.at_key(Text::from(key))))?;
+                copy.set_item(key, copied!(field(key, &value, levels)?, |error: Error| error.at_key(Text::from(key))))?;
             }
         }
         if !known {
-            let words = call::keys().collect::<Vec<_>>().join(", ");
+            let words = Key::words().collect::<Vec<_>>().join(", ");
             let message = format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
             return Ok(Err(Error::wrong_type(message)));
         }
@@ -76,16 +78,17 @@ fn call<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
 }
 
 /// The value of a key of a call.
-fn field<'py>(key: &str, object: &Bound<'py, PyAny>) -> PyResult<Copied<'py>> {
+fn field<'py>(key: &str, object: &Bound<'py, PyAny>, levels: usize) -> PyResult<Copied<'py>> {
     let key = Text::from(key);
-    Ok(if !call::is_read(key) {
-        Ok(Ok(object.py().None().into_bound(object.py())))
-    } else if !call::holds_calls(key) || is_value(object) && !object.is_instance_of::<PyDict>() && items_of(object)?.is_none() {
-        value(object, MAX_DEPTH)
-    } else if let Some(items) = items_of(object)? {
-        list(object.py(), items, call)
-    } else {
-        call(object)
+    let key = Key::of(key);
+    let items = items_of(object)?;
+    Ok(match items {
+        _ if key == Key::Other => Ok(Ok(object.py().None().into_bound(object.py()))),
+        _ if !key.holds_calls() || levels == 0 => value(object, MAX_DEPTH),
+        Some(items) => list(object.py(), items, |item| call(item, levels - 1)),
+        // Something plain, which the core tells what it thinks of.
+        None if is_value(object) && !object.is_instance_of::<PyDict>() => value(object, MAX_DEPTH),
+        None => call(object, levels - 1),
     })
 }
 

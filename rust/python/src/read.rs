@@ -8,16 +8,18 @@
 
 use bumpalo::Bump;
 use callmatch_core::{
-    call::{self, Reader},
+    call::{Key, Reader},
     error::Error,
     json,
+    matching::Scratch,
     number::{Big, Magnitude},
-    score::Side,
+    score::{Side, Worker},
     text::Text,
     value::{MAX_DEPTH, Member, Value},
 };
 use num_bigint::{BigInt, Sign};
 use pyo3::{Borrowed, ffi, prelude::*};
+use rayon::{ThreadPool, prelude::*};
 
 use crate::plain;
 
@@ -25,21 +27,22 @@ use crate::plain;
 /// values than fit into any memory.
 pub const MOST_VALUES: usize = 20_000_000;
 
+/// A message holds calls, which hold functions; nothing else is looked into for calls.
+pub const LEVELS: usize = 2;
+
 /// Read both sides and use them. `using` must not touch Python; it isn't given the means to.
 ///
 /// The outer result is what objects of the user raised, the inner one what is wrong with the input, and on which side.
 pub fn with_calls<R>(
     actual: &Bound<'_, PyAny>,
     expected: &Bound<'_, PyAny>,
-    bump: &Bump,
-    using: impl FnOnce(Value<'_>, Value<'_>, Reader<'_>) -> R,
+    worker: &mut Worker,
+    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
 ) -> PyResult<Result<R, (Side, Error)>> {
-    let reader = Reader { bump, may_be_deep: false };
-    match in_place(actual, expected, bump) {
-        Ok((actual, expected)) => return Ok(Ok(using(actual, expected, reader))),
-        Err((side, Stop::Error(error))) => return Ok(Err((side, error))),
-        // What was read so far is given up before any Python code runs.
-        Err((_, Stop::Foreign)) => {}
+    match read_and_use(actual.as_borrowed(), expected.as_borrowed(), true, worker, &using) {
+        Ok(used) => return Ok(used),
+        // What was read so far was given up before any Python code runs.
+        Err(Foreign) => {}
     }
     let actual = match plain::calls(actual)? {
         Ok(copy) => copy,
@@ -49,11 +52,67 @@ pub fn with_calls<R>(
         Ok(copy) => copy,
         Err(error) => return Ok(Err((Side::Expected, error))),
     };
-    Ok(match in_place(&actual, &expected, bump) {
-        Ok((actual, expected)) => Ok(using(actual, expected, reader)),
-        Err((side, Stop::Error(error))) => Err((side, error)),
-        Err((side, Stop::Foreign)) => Err((side, Error::wrong_type("not a JSON value"))),
+    let used = read_and_use(actual.as_borrowed(), expected.as_borrowed(), true, worker, using);
+    Ok(used.unwrap_or_else(|Foreign| Err((Side::Actual, Error::wrong_type("not a JSON value")))))
+}
+
+/// The same for many rows, on all threads of a pool; None for a row that has to be read by [`with_calls`].
+///
+/// This thread stays attached and waits, so no Python code can run meanwhile, and the others may read what it could read.
+/// Nothing that they call needs a thread to be attached: they look at types, sizes and contents, and count no references.
+pub fn with_many_calls<R: Send>(
+    pool: &ThreadPool,
+    rows: &[(Object<'_, '_>, Object<'_, '_>)],
+    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)> + Sync,
+) -> Vec<Option<Result<R, (Side, Error)>>> {
+    struct Shared<'r, 'a, 'py>(&'r [(Object<'a, 'py>, Object<'a, 'py>)]);
+    // SAFETY: see above; the objects are only read, while the thread that they belong to waits.
+    unsafe impl Sync for Shared<'_, '_, '_> {}
+
+    let shared = Shared(rows);
+    let shared = &shared;
+    pool.install(|| {
+        let each = (0..shared.0.len()).into_par_iter().with_min_len(16).map_init(Worker::default, |worker, row| {
+            let Shared(rows) = shared;
+            let (actual, expected) = rows[row];
+            read_and_use(actual, expected, false, worker, &using).ok()
+        });
+        each.collect()
     })
+}
+
+/// An object was met whose JSON value only Python code can tell.
+struct Foreign;
+
+fn read_and_use<R>(
+    actual: Object<'_, '_>,
+    expected: Object<'_, '_>,
+    attached: bool,
+    worker: &mut Worker,
+    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
+) -> Result<Result<R, (Side, Error)>, Foreign> {
+    let (bump, scratch) = worker.room();
+    let mut reading = Reading {
+        bump,
+        attached,
+        room: MOST_VALUES,
+        items: Vec::with_capacity(16),
+        members: Vec::with_capacity(16),
+        entries: Vec::with_capacity(16),
+    };
+    let stopped = |stop, side| match stop {
+        Stop::Error(error) => Ok(Err((side, error))),
+        Stop::Foreign => Err(Foreign),
+    };
+    let actual = match reading.calls(actual) {
+        Ok(actual) => actual,
+        Err(stop) => return stopped(stop, Side::Actual),
+    };
+    let expected = match reading.calls(expected) {
+        Ok(expected) => expected,
+        Err(stop) => return stopped(stop, Side::Expected),
+    };
+    Ok(using(actual, expected, Reader { bump, may_be_deep: false }, scratch))
 }
 
 /// Why reading stopped.
@@ -72,34 +131,31 @@ impl Stop {
     }
 }
 
-fn in_place<'a>(
-    actual: &'a Bound<'_, PyAny>,
-    expected: &'a Bound<'_, PyAny>,
-    bump: &'a Bump,
-) -> Result<(Value<'a>, Value<'a>), (Side, Stop)> {
-    let mut reading = Reading { bump, room: MOST_VALUES, items: Vec::with_capacity(32), members: Vec::with_capacity(32) };
-    let actual = reading.calls(actual.as_borrowed()).map_err(|stop| (Side::Actual, stop))?;
-    let expected = reading.calls(expected.as_borrowed()).map_err(|stop| (Side::Expected, stop))?;
-    Ok((actual, expected))
-}
-
 struct Reading<'a> {
     bump: &'a Bump,
+    /// Whether this thread is attached to the interpreter itself.
+    attached: bool,
     /// How many more values may be read.
     room: usize,
     /// Stacks of what belongs to the containers that are open, as in the JSON parser.
     items: Vec<Value<'a>>,
     members: Vec<Member<'a>>,
+    entries: Vec<(*mut ffi::PyObject, *mut ffi::PyObject)>,
+}
+
+#[inline(always)]
+fn prefetch(p: *mut ffi::PyObject) {
+    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast()) }
 }
 
 /// An object that is borrowed, and alive, for as long as the values are used.
-type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+pub type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 impl<'a> Reading<'a> {
     /// A list of calls or messages, or JSON text of one.
     fn calls(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
         match Kind::of(object) {
-            Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.call(item)),
+            Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.call(item, LEVELS)),
             Kind::Bytes => {
                 // SAFETY: a bytes object, whose buffer lives as long as it does and never changes.
                 let bytes = unsafe {
@@ -116,13 +172,13 @@ impl<'a> Reading<'a> {
     }
 
     /// A call or a message: only what is asked of one is read, but no key is left out.
-    fn call(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
+    fn call(&mut self, object: Object<'a, '_>, levels: usize) -> Result<Value<'a>, Stop> {
         match Kind::of(object) {
-            Kind::Dict => self.object(object, |reading, key, value| match key {
-                key if !call::is_read(key) => Ok(Value::Null),
-                key if call::holds_calls(key) => match Kind::of(value) {
-                    Kind::List | Kind::Tuple => reading.array(value, |reading, item| reading.call(item)),
-                    Kind::Dict | Kind::Foreign => reading.call(value),
+            Kind::Dict => self.object(object, |reading, key, value| match Key::of(key) {
+                Key::Other => Ok(Value::Null),
+                key if key.holds_calls() && levels > 0 => match Kind::of(value) {
+                    Kind::List | Kind::Tuple => reading.array(value, |reading, item| reading.call(item, levels - 1)),
+                    Kind::Dict | Kind::Foreign => reading.call(value, levels - 1),
                     _ => reading.value(value, MAX_DEPTH),
                 },
                 _ => reading.value(value, MAX_DEPTH),
@@ -138,8 +194,8 @@ impl<'a> Reading<'a> {
             Kind::Int => self.int(object),
             // SAFETY: a float, by its type.
             Kind::Float => Ok(Value::Float(unsafe { ffi::PyFloat_AS_DOUBLE(object.as_ptr()) })),
-            Kind::True => Ok(Value::Bool(true)),
-            Kind::False => Ok(Value::Bool(false)),
+            Kind::True => Ok(Value::True),
+            Kind::False => Ok(Value::False),
             Kind::None => Ok(Value::Null),
             Kind::Dict | Kind::List | Kind::Tuple if depth == 0 => Err(too_deep()),
             Kind::Dict => self.object(object, |reading, _, value| reading.value(value, depth - 1)),
@@ -155,7 +211,9 @@ impl<'a> Reading<'a> {
         if overflow == 0 {
             return Ok(Value::Int(int));
         }
-        let int = object.extract::<BigInt>().map_err(|_| Stop::Error(Error::wrong_type("not a JSON value")))?;
+        // What the conversion does inside is PyO3's affair, so it is left to the thread that is attached.
+        let int = if self.attached { object.extract::<BigInt>().ok() } else { None };
+        let Some(int) = int else { return Err(Stop::Foreign) };
         let bytes = self.bump.alloc_slice_copy(&int.magnitude().to_bytes_le());
         let big = Big { negative: int.sign() == Sign::Minus, magnitude: Magnitude::Binary(bytes) };
         Ok(Value::Big(self.bump.alloc(big)))
@@ -172,6 +230,10 @@ impl<'a> Reading<'a> {
         // SAFETY: a list or a tuple, by its type.
         let length = unsafe { if is_list { ffi::PyList_GET_SIZE(pointer) } else { ffi::PyTuple_GET_SIZE(pointer) } };
         self.take(length.unsigned_abs())?;
+        for index in 0..length {
+            // SAFETY: as below.
+            prefetch(unsafe { if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) } });
+        }
         for index in 0..length {
             // SAFETY: in bounds, since nothing changes while values are read. The item is kept alive by its container.
             let item = unsafe {
@@ -192,9 +254,16 @@ impl<'a> Reading<'a> {
         read: impl Fn(&mut Self, Text<'a>, Object<'a, 'py>) -> Result<Value<'a>, Stop>,
     ) -> Result<Value<'a>, Stop> {
         let start = self.members.len();
+        let first = self.entries.len();
         let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: a dict, by its type, which doesn't change while values are read. Key and value are kept alive by it.
         while unsafe { ffi::PyDict_Next(object.as_ptr(), &mut position, &mut key, &mut value) } != 0 {
+            prefetch(value);
+            let (key, value) = unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
+            self.entries.push((key.as_ptr(), value.as_ptr()));
+        }
+        for place in first..self.entries.len() {
+            let (key, value) = self.entries[place];
             let (key, value) = unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
             if Kind::of(key) != Kind::Text {
                 // `plain.rs` can name the key and its type.
@@ -204,6 +273,7 @@ impl<'a> Reading<'a> {
             let value = read(self, key, value).map_err(|stop| stop.map(|error| error.at_key(key)))?;
             self.members.push(Member { key, value });
         }
+        self.entries.truncate(first);
         self.take(self.members.len() - start)?;
         let members = self.bump.alloc_slice_copy(&self.members[start..]);
         self.members.truncate(start);
@@ -225,15 +295,8 @@ fn too_deep() -> Stop {
 
 fn text<'a>(object: Object<'a, '_>) -> Text<'a> {
     let pointer = object.as_ptr();
-    // SAFETY: a str, by its type. In its canonical form (which is the only one from Python 3.12 on) it is an array of units
-    // that lives as long as it does and never changes.
+    // SAFETY: a str in its canonical form, by its kind: an array of units that lives as long as it does and never changes.
     unsafe {
-        #[cfg(not(Py_3_12))]
-        #[allow(deprecated)]
-        if ffi::PyUnicode_READY(pointer) != 0 {
-            ffi::PyErr_Clear(); // out of memory
-            return Text::Utf8(b"");
-        }
         let length = ffi::PyUnicode_GET_LENGTH(pointer).unsigned_abs();
         let data = ffi::PyUnicode_DATA(pointer);
         match ffi::PyUnicode_KIND(pointer) {
@@ -269,7 +332,7 @@ impl Kind {
         unsafe {
             let class = ffi::Py_TYPE(pointer);
             if class == &raw mut ffi::PyUnicode_Type {
-                Kind::Text
+                Kind::of_text(pointer)
             } else if class == &raw mut ffi::PyDict_Type {
                 Kind::Dict
             } else if class == &raw mut ffi::PyLong_Type {
@@ -287,7 +350,7 @@ impl Kind {
             } else {
                 let is = |flag| ffi::PyType_FastSubclass(class, flag) != 0;
                 if is(ffi::Py_TPFLAGS_UNICODE_SUBCLASS) {
-                    Kind::Text
+                    Kind::of_text(pointer)
                 } else if is(ffi::Py_TPFLAGS_DICT_SUBCLASS) {
                     Kind::Dict
                 } else if is(ffi::Py_TPFLAGS_LIST_SUBCLASS) {
@@ -305,5 +368,16 @@ impl Kind {
                 }
             }
         }
+    }
+
+    /// Before Python 3.12 a `str` made by an old interface may not have its canonical form yet.
+    #[inline]
+    unsafe fn of_text(_pointer: *mut ffi::PyObject) -> Kind {
+        #[cfg(not(Py_3_12))]
+        // SAFETY: a living str.
+        if unsafe { ffi::PyUnicode_IS_READY(_pointer) } == 0 {
+            return Kind::Foreign;
+        }
+        Kind::Text
     }
 }

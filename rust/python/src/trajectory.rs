@@ -2,22 +2,23 @@
 
 use std::cell::RefCell;
 
-use bumpalo::Bump;
 use callmatch_core::{
+    call::Reader,
     error::Error,
     matching::Scratch,
     options::{ArgumentMode, MatchMode, Options},
     report::Report,
-    score::{Id, Row, Side, Worker, score_values},
+    score::{Row, Side, Worker, score_values},
     text::Text,
+    value::Value,
 };
 use pyo3::{
-    exceptions::PyException,
+    exceptions::{PyException, PyRuntimeError},
     prelude::*,
     pybacked::{PyBackedBytes, PyBackedStr},
     types::{PyBytes, PyString, PyTuple},
 };
-use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
 use crate::{batch, batch::Batch, errors, read};
 
@@ -29,11 +30,13 @@ pub struct Trajectory {
 
 thread_local! {
     /// Used again from call to call.
-    static ROOM: RefCell<(Bump, Scratch)> = RefCell::default();
+    static WORKER: RefCell<Worker> = RefCell::default();
 }
 
-/// After a row that took more than this, the room is given back.
-const MOST_KEPT: usize = 1 << 20;
+/// A batch of fewer rows isn't worth other threads.
+const FEWEST_SHARED: usize = 256;
+/// How many rows are scored before signals (Ctrl-C) are looked at.
+const AT_A_TIME: usize = 1 << 16;
 
 #[pymethods]
 impl Trajectory {
@@ -61,79 +64,77 @@ impl Trajectory {
     /// One row for each pair of lists; what is wrong with a row is that row's error.
     fn evaluate_batch(&self, tool_calls: &Bound<'_, PyTuple>, expected: &Bound<'_, PyTuple>) -> PyResult<Batch> {
         let py = tool_calls.py();
-        let (actual, expected) = (tool_calls, expected);
-        let reports = match (texts(actual), texts(expected)) {
-            (Some(actual), Some(expected)) => py.detach(|| self.score_texts(&actual, &expected))?,
-            _ => {
-                let mut reports = Vec::with_capacity(actual.len());
-                for (index, (actual, expected)) in actual.iter_borrowed().zip(expected.iter_borrowed()).enumerate() {
-                    if index % 1024 == 1023 {
-                        py.check_signals()?;
-                    }
-                    reports.push(match self.report(&actual, &expected) {
-                        Ok(Ok(report)) => report,
-                        Ok(Err(error)) => error_of(index, error),
-                        // An object of the user raised: an error of its row, unless it is to end the program.
-                        Err(error) if error.is_instance_of::<PyException>(py) => {
-                            Report::error(format!("row {index}: {}", error.value(py).repr().map_or_else(|_| error.to_string(), |repr| repr.to_string_lossy().into_owned())))
-                        }
-                        Err(error) => return Err(error),
-                    });
-                }
-                reports
-            }
+        let pool = (tool_calls.len() >= FEWEST_SHARED).then(|| ThreadPoolBuilder::new().build()).transpose();
+        let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let reports = match (&pool, texts(tool_calls), texts(expected)) {
+            (Some(pool), Some(actual), Some(expected)) => py.detach(|| self.score_texts(pool, &actual, &expected)),
+            (pool, ..) => self.score_objects(pool.as_ref(), tool_calls, expected)?,
         };
-        let row = |(place, report)| Row { id: Id::Int(place as i64), place, report };
-        Ok(Batch { options: self.options, file: None, rows: (0..).zip(reports).map(row).collect() })
+        let rows = (0..).zip(reports).map(|(place, report)| Row::new(place, report)).collect();
+        Ok(Batch { options: self.options, file: None, rows })
     }
 }
 
 impl Trajectory {
-    fn report(&self, actual: &Bound<'_, PyAny>, expected: &Bound<'_, PyAny>) -> PyResult<Result<Report, (Side, Error)>> {
-        let options = self.options;
-        ROOM.with(|room| {
-            // An object whose code evaluates in its turn finds the room taken.
-            let Ok(mut room) = room.try_borrow_mut() else {
-                let (bump, mut scratch) = Default::default();
-                return report(options, actual, expected, &bump, &mut scratch);
-            };
-            let (bump, scratch) = &mut *room;
-            let report = report(options, actual, expected, bump, scratch);
-            if bump.allocated_bytes() > MOST_KEPT {
-                *room = Default::default();
-            } else {
-                bump.reset();
-            }
-            report
+    fn report(&self, actual: &Bound<'_, PyAny>, expected: &Bound<'_, PyAny>) -> PyResult<Scored> {
+        WORKER.with(|worker| match worker.try_borrow_mut() {
+            Ok(mut worker) => read::with_calls(actual, expected, &mut worker, self.scoring()),
+            // An object whose code, run by the reading, evaluates in its turn.
+            Err(_) => read::with_calls(actual, expected, &mut Worker::default(), self.scoring()),
         })
     }
 
-    fn score_texts(&self, actual: &[Option<JsonText>], expected: &[Option<JsonText>]) -> PyResult<Vec<Report>> {
-        let pool = rayon::ThreadPoolBuilder::new().build();
-        let pool = pool.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
-        Ok(pool.install(|| {
+    fn scoring(&self) -> impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<Report, (Side, Error)> + use<> {
+        let options = self.options;
+        move |actual, expected, reader, scratch| score_values(options, (actual, reader), (expected, reader), scratch)
+    }
+
+    fn score_objects(
+        &self,
+        pool: Option<&ThreadPool>,
+        actual: &Bound<'_, PyTuple>,
+        expected: &Bound<'_, PyTuple>,
+    ) -> PyResult<Vec<Report>> {
+        let py = actual.py();
+        let mut reports = Vec::with_capacity(actual.len());
+        let rows: Vec<_> = actual.iter_borrowed().zip(expected.iter_borrowed()).collect();
+        for rows in rows.chunks(AT_A_TIME) {
+            py.check_signals()?;
+            let shared = pool.map(|pool| read::with_many_calls(pool, rows, self.scoring()));
+            let mut shared = shared.into_iter().flatten();
+            for (actual, expected) in rows {
+                let index = reports.len();
+                let scored = match shared.next().flatten() {
+                    Some(scored) => Ok(scored),
+                    None => self.report(actual, expected),
+                };
+                reports.push(match scored {
+                    Ok(scored) => scored.unwrap_or_else(|error| error_of(index, error)),
+                    // An object of the user raised: an error of its row, unless it is to end the program.
+                    Err(error) if error.is_instance_of::<PyException>(py) => {
+                        let class = error.get_type(py).name()?;
+                        Report::error(format!("row {index}: {class}: {}", error.value(py)))
+                    }
+                    Err(error) => return Err(error),
+                });
+            }
+        }
+        Ok(reports)
+    }
+
+    fn score_texts(&self, pool: &ThreadPool, actual: &[Option<JsonText>], expected: &[Option<JsonText>]) -> Vec<Report> {
+        pool.install(|| {
             let rows = actual.par_iter().zip(expected).enumerate().with_min_len(16);
-            let score = |worker: &mut Worker, (index, (actual, expected)): (usize, (&Option<JsonText>, &Option<JsonText>))| {
+            let each = rows.map_init(Worker::default, |worker, (index, (actual, expected))| {
                 let scored = worker.score_texts(self.options, bytes_of(actual), bytes_of(expected));
                 scored.unwrap_or_else(|error| error_of(index, error))
-            };
-            rows.map_init(Worker::default, score).collect()
-        }))
+            });
+            each.collect()
+        })
     }
 }
 
-fn report(
-    options: Options,
-    actual: &Bound<'_, PyAny>,
-    expected: &Bound<'_, PyAny>,
-    bump: &Bump,
-    scratch: &mut Scratch,
-) -> PyResult<Result<Report, (Side, Error)>> {
-    let scored = read::with_calls(actual, expected, bump, |actual, expected, reader| {
-        score_values(options, (actual, reader), (expected, reader), scratch)
-    })?;
-    Ok(scored.and_then(|report| report))
-}
+type Scored = Result<Report, (Side, Error)>;
 
 fn error_of(index: usize, (side, error): (Side, Error)) -> Report {
     let side = match side {

@@ -5,8 +5,9 @@ use crate::{
     call::Arguments,
     compare::{self, Step},
     options::{DifferenceKind, MatchMode},
-    report::{ArgumentDifference, Compared, Difference},
+    report::{ArgumentDifference, Compared, Difference, Part, Texts},
     show,
+    text::Text,
 };
 
 /// Of a check that fails with unknown fits taken for none.
@@ -26,7 +27,7 @@ pub fn first(check: &mut Check<'_, '_>, pairing: &Pairing) -> Difference {
         },
         MatchMode::Subset => {
             let actual = pairing.first_unexpected().unwrap_or(0);
-            match pairing.first_lacking(&check.expectation.tools, check.tools[actual]) {
+            match pairing.first_lacking(check.expectation.tools, check.tools[actual]) {
                 Some(expected) => Difference { expected_index: None, ..check.arguments(expected, actual) },
                 None => check.unexpected(actual),
             }
@@ -40,8 +41,7 @@ fn by_position(check: &mut Check<'_, '_>) -> Difference {
         Some(place) if check.expectation.tools[place] == check.tools[place] => check.arguments(place, place),
         Some(place) => Difference {
             actual_index: Some(place as u32),
-            other: Some(show::plain(check.actual[place].name)),
-            ..check.about_expected(DifferenceKind::Name, place)
+            ..check.about_expected(DifferenceKind::Name, place, Some(place))
         },
         None if made < expected => check.missing(made),
         None => check.unexpected(expected),
@@ -60,8 +60,7 @@ fn in_order(check: &mut Check<'_, '_>) -> Difference {
     if let Some(&actual) = earlier.iter().find(|&&actual| check.fits(expected, actual, false)) {
         return Difference {
             actual_index: Some(actual as u32),
-            other: used.last().map(|&last| show::plain(check.actual[last].name)),
-            ..check.about_expected(DifferenceKind::Order, expected)
+            ..check.about_expected(DifferenceKind::Order, expected, used.last().copied())
         };
     }
     let tool = check.expectation.tools[expected];
@@ -73,20 +72,24 @@ fn in_order(check: &mut Check<'_, '_>) -> Difference {
 
 impl Check<'_, '_> {
     fn missing(&self, expected: usize) -> Difference {
-        self.about_expected(DifferenceKind::Missing, expected)
+        self.about_expected(DifferenceKind::Missing, expected, None)
     }
 
-    fn about_expected(&self, kind: DifferenceKind, expected: usize) -> Difference {
+    /// `other`: a made call of another tool that has to do with it.
+    fn about_expected(&self, kind: DifferenceKind, expected: usize, other: Option<usize>) -> Difference {
         let tool = self.expectation.tools[expected];
+        let mut texts = named(self.expectation.calls[expected].name);
+        if let Some(other) = other {
+            texts.write(Part::Other, |out| plainly(self.actual[other].name, out));
+        }
         Difference {
             kind,
             expected_index: Some(expected as u32),
             actual_index: None,
-            name: show::plain(self.expectation.calls[expected].name),
-            other: None,
             called: count(self.tools, tool),
-            wanted: count(&self.expectation.tools, tool),
+            wanted: count(self.expectation.tools, tool),
             arguments: None,
+            texts,
         }
     }
 
@@ -96,11 +99,10 @@ impl Check<'_, '_> {
             kind: DifferenceKind::Unexpected,
             expected_index: None,
             actual_index: Some(actual as u32),
-            name: show::plain(name),
-            other: None,
             called: self.actual.iter().filter(|call| call.name == name).count() as u32,
-            wanted: count(&self.expectation.tools, self.tools[actual]),
+            wanted: count(self.expectation.tools, self.tools[actual]),
             arguments: None,
+            texts: named(name),
         }
     }
 
@@ -114,26 +116,41 @@ impl Check<'_, '_> {
             Arguments::NotRecorded => (Compared::NotRecorded, None),
             Arguments::Unreadable => (Compared::Unreadable, None),
         };
-        let mut pointer = String::new();
-        for step in mismatch.iter().flat_map(|mismatch| &mismatch.pointer) {
-            pointer.push('/');
-            match step {
-                Step::Index(index) => pointer.push_str(&index.to_string()),
-                Step::Key(key) => pointer.push_str(&show::plain(*key).replace('~', "~0").replace('/', "~1")),
+        let mut difference = self.about_expected(DifferenceKind::Arguments, expected, None);
+        difference.actual_index = Some(actual as u32);
+        difference.arguments = Some(ArgumentDifference { compared: actual as u32, state });
+        let texts = &mut difference.texts;
+        let steps = mismatch.as_ref().map_or(&[][..], |mismatch| &mismatch.pointer);
+        texts.write(Part::Pointer, |out| {
+            for step in steps {
+                out.push('/');
+                match step {
+                    Step::Index(index) => out.push_str(&index.to_string()),
+                    Step::Key(key) => out.push_str(&show::plain(*key).replace('~', "~0").replace('/', "~1")),
+                }
+            }
+            true
+        });
+        if let Some(mismatch) = mismatch {
+            for (part, value) in [(Part::Actual, mismatch.actual), (Part::Expected, mismatch.expected)] {
+                if let Some(value) = value {
+                    texts.write(part, |out| show::value(value, out));
+                }
             }
         }
-        Difference {
-            actual_index: Some(actual as u32),
-            arguments: Some(ArgumentDifference {
-                compared: actual as u32,
-                state,
-                pointer,
-                actual: mismatch.as_ref().and_then(|mismatch| mismatch.actual).map(show::value),
-                expected: mismatch.as_ref().and_then(|mismatch| mismatch.expected).map(show::value),
-            }),
-            ..self.about_expected(DifferenceKind::Arguments, expected)
-        }
+        difference
     }
+}
+
+fn named(name: Text<'_>) -> Texts {
+    let mut texts = Texts::default();
+    texts.write(Part::Name, |out| plainly(name, out));
+    texts
+}
+
+fn plainly(name: Text<'_>, out: &mut String) -> bool {
+    show::write_plain(name, out);
+    true
 }
 
 fn count(tools: &[u32], tool: u32) -> u32 {

@@ -24,7 +24,10 @@ pub struct Scratch {
     tools: Vec<u32>,
     /// What is known of fits so far, for small lists: `expected × actual`, 0 for not known yet.
     fits: Vec<u8>,
-    pairing: pairing::Scratch,
+    pairing: Pairing,
+    /// The same with unknown fits taken for fitting.
+    possible: Pairing,
+    search: pairing::Scratch,
 }
 
 /// One expectation and one trace.
@@ -89,9 +92,10 @@ pub(crate) fn check<'a>(expectation: &Expectation<'a>, actual: &[Call<'a>], scra
     scratch.fits.clear();
     let all = expectation.calls.len().saturating_mul(actual.len());
     scratch.fits.resize(if all <= MOST_REMEMBERED { all } else { 0 }, 0);
-    let mut check = Check { expectation, actual, tools: &scratch.tools, fits: &mut scratch.fits };
+    let Scratch { tools, fits, pairing, possible, search } = scratch;
+    let mut check = Check { expectation, actual, tools, fits };
 
-    let pairing = pairing::largest(&mut check, false, &mut scratch.pairing);
+    pairing::largest(&mut check, false, pairing, search);
     let mut report = Report {
         verdict: Verdict::Passed,
         made: Some(actual.len() as u32),
@@ -101,19 +105,19 @@ pub(crate) fn check<'a>(expectation: &Expectation<'a>, actual: &[Call<'a>], scra
         unrecorded: None,
         error: None,
     };
-    if !passes(&mut check, &pairing, false) {
+    if !passes(&mut check, pairing, false) {
         // Fits are monotonic: if the unknown ones all fit and it still fails, no answer in between passes.
         let unknown = check.first_unknown();
         let could_pass = unknown.is_some() && {
-            let pairing = pairing::largest(&mut check, true, &mut scratch.pairing);
-            passes(&mut check, &pairing, true)
+            pairing::largest(&mut check, true, possible, search);
+            passes(&mut check, possible, true)
         };
         if let (true, Some(unknown)) = (could_pass, unknown) {
             report.verdict = Verdict::Inconclusive;
             report.unrecorded = Some(Box::new((unknown as u32, crate::show::plain(actual[unknown].name))));
         } else {
             report.verdict = Verdict::Failed;
-            report.difference = Some(Box::new(difference::first(&mut check, &pairing)));
+            report.difference = Some(Box::new(difference::first(&mut check, pairing)));
         }
     }
     report

@@ -26,7 +26,10 @@ const NONE: u32 = u32::MAX;
 const GIVEN_UP: u32 = u32::MAX - 1;
 /// Up to so many pairs of one tool are compared directly; above, arguments are looked up in an index.
 const MOST_COMPARED: usize = 400;
+/// Graphs of more edges than this are not written out.
+const MOST_EDGES: usize = 16 << 20;
 
+#[derive(Default)]
 pub struct Pairing {
     /// For each expected call its made one, or [`NONE`].
     of_expected: Vec<u32>,
@@ -40,8 +43,11 @@ impl Pairing {
     }
 
     /// (expected, actual), ascending by the expected call.
-    pub fn pairs(&self) -> Vec<(u32, u32)> {
-        (0..).zip(&self.of_expected).filter(|pair| *pair.1 != NONE).map(|(expected, &actual)| (expected, actual)).collect()
+    pub fn pairs(&self) -> Box<[(u32, u32)]> {
+        let mut pairs = Vec::with_capacity(self.matched);
+        let paired = (0..).zip(&self.of_expected).filter(|pair| *pair.1 != NONE);
+        pairs.extend(paired.map(|(expected, &actual)| (expected, actual)));
+        pairs.into_boxed_slice()
     }
 
     /// The first expected call that can't be kept.
@@ -78,15 +84,13 @@ pub struct Scratch {
 }
 
 /// Find a largest pairing; `unknown` says whether calls whose arguments weren't recorded are taken for fitting.
-pub fn largest(check: &mut Check<'_, '_>, unknown: bool, scratch: &mut Scratch) -> Pairing {
-    let mut pairing = Pairing {
-        of_expected: vec![NONE; check.expectation.calls.len()],
-        of_actual: vec![NONE; check.actual.len()],
-        matched: 0,
-    };
+pub fn largest(check: &mut Check<'_, '_>, unknown: bool, pairing: &mut Pairing, scratch: &mut Scratch) {
+    refill(&mut pairing.of_expected, check.expectation.calls.len(), NONE);
+    refill(&mut pairing.of_actual, check.actual.len(), NONE);
+    pairing.matched = 0;
     let Scratch { expected, actual, graph, search } = scratch;
     let tools = check.expectation.names.len();
-    expected.sort(&check.expectation.tools, tools);
+    expected.sort(check.expectation.tools, tools);
     actual.sort(check.tools, tools);
     for tool in 0..tools {
         let (expected, actual) = (expected.of(tool), actual.of(tool));
@@ -123,7 +127,6 @@ pub fn largest(check: &mut Check<'_, '_>, unknown: bool, scratch: &mut Scratch) 
             }
         }
     }
-    pairing
 }
 
 /// The places of calls, sorted by tool.
@@ -161,8 +164,8 @@ impl Buckets {
 /// Which made calls of one tool fit which expected ones. Calls are numbered within the tool.
 ///
 /// Expected calls that demand the same are of one class, and share a list of candidates. Where a class demands several
-/// things, its candidates are those that have the rarest of them, and each has yet to be checked for the others: the graph
-/// is never written out, so it takes no more room than the calls.
+/// things, its candidates are those that meet the rarest of them; the others are checked once, or, where the graph would
+/// take too much room if it were written out, whenever a candidate is looked at.
 #[derive(Default)]
 struct Graph {
     /// The class of each expected call.
@@ -275,14 +278,31 @@ impl Graph {
         }
         self.candidates.extend(0..actual.len() as u32);
         let everyone = Range { start: total, end: self.candidates.len() as u32 };
-        for demands in listed {
-            let rarest = demands.iter().map(|&demand| lists[demand as usize]).min_by_key(|list| list.end - list.start);
-            let start = self.demands.len() as u32;
+        let rarest = |demands: &[u32]| {
+            let met_by = demands.iter().map(|&demand| lists[demand as usize]);
+            met_by.min_by_key(|list| list.end - list.start).unwrap_or(everyone)
+        };
+        let size = |list: Range| (list.end - list.start) as usize;
+        let write_out = listed.iter().map(|demands| size(rarest(demands))).sum::<usize>() <= MOST_EDGES;
+        for demands in &listed {
+            let mut class = Class { candidates: rarest(demands), demands: Range::default() };
             if demands.len() > 1 {
-                self.demands.extend(&demands);
+                if write_out {
+                    let start = self.candidates.len() as u32;
+                    for place in class.candidates.start..class.candidates.end {
+                        let right = self.candidates[place as usize];
+                        if includes(self.met[right as usize].of(&self.demands), demands) {
+                            self.candidates.push(right);
+                        }
+                    }
+                    class.candidates = Range { start, end: self.candidates.len() as u32 };
+                } else {
+                    let start = self.demands.len() as u32;
+                    self.demands.extend(demands);
+                    class.demands = Range { start, end: self.demands.len() as u32 };
+                }
             }
-            let demands = Range { start, end: self.demands.len() as u32 };
-            self.classes.push(Class { candidates: rarest.unwrap_or(everyone), demands });
+            self.classes.push(class);
         }
     }
 
@@ -298,11 +318,19 @@ impl Graph {
             None => self.always.get((place - (candidates.end - candidates.start)) as usize).copied(),
             Some(&right) => {
                 let demands = demands.of(&self.demands);
-                let met = || self.met[right as usize].of(&self.demands);
-                demands.iter().all(|demand| met().binary_search(demand).is_ok()).then_some(right)
+                (demands.is_empty() || includes(self.met[right as usize].of(&self.demands), demands)).then_some(right)
             }
         }
     }
+}
+
+/// Does the one sorted list include the other?
+fn includes(whole: &[u32], part: &[u32]) -> bool {
+    if part.len() * 8 < whole.len() {
+        return part.iter().all(|number| whole.binary_search(number).is_ok());
+    }
+    let mut rest = whole.iter();
+    part.iter().all(|number| rest.by_ref().find(|&other| other >= number) == Some(number))
 }
 
 /// One thing that an expected call asks of the arguments.

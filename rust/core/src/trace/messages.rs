@@ -7,29 +7,46 @@ use crate::{
     value::{Value, get},
 };
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    Role,
+    ToolCalls,
+    FunctionCall,
+}
+
 const ROLE: &str = "role";
 const TOOL_CALLS: &str = "tool_calls";
 const FUNCTION_CALL: &str = "function_call";
-pub const KEYS: &[&str] = &[ROLE, TOOL_CALLS, FUNCTION_CALL];
 
-pub fn holds_calls(key: Text<'_>) -> bool {
-    key.is(TOOL_CALLS) || key.is(FUNCTION_CALL)
+impl Key {
+    pub const WORDS: &[&str] = &[ROLE, TOOL_CALLS, FUNCTION_CALL];
+
+    pub fn of(bytes: &[u8]) -> Option<Key> {
+        match bytes {
+            b"role" => Some(Key::Role),
+            b"tool_calls" => Some(Key::ToolCalls),
+            b"function_call" => Some(Key::FunctionCall),
+            _ => None,
+        }
+    }
 }
 
 pub fn is_message(item: &Value<'_>) -> bool {
     matches!(item, Value::Object(members) if get(members, Text::from(ROLE)).is_some())
 }
 
+type Calls<'a> = bumpalo::collections::Vec<'a, Call<'a>>;
+
 /// All calls of a conversation, in order. Results (role `tool` or `function`) repeat the name of a call and are none.
-pub fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>]) -> Result<Vec<Call<'a>>, Error> {
-    let mut calls = Vec::new();
+pub fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>]) -> Result<&'a [Call<'a>], Error> {
+    let mut calls = Calls::new_in(reader.bump);
     for (index, &message) in messages.iter().enumerate() {
         read_message(reader, message, &mut calls).map_err(|error| error.at_index(index))?;
     }
-    Ok(calls)
+    Ok(calls.into_bump_slice())
 }
 
-fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Vec<Call<'a>>) -> Result<(), Error> {
+fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Calls<'a>) -> Result<(), Error> {
     let Some(role) = message.get(ROLE) else {
         let kind = message.kind();
         return Err(Error::wrong_type(format!("expected a chat message with a role, like the others of this list, got {kind}")));
@@ -40,8 +57,7 @@ fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Vec<Call
     match message.get(TOOL_CALLS) {
         None | Some(Value::Null | Value::Array([])) => {}
         Some(Value::Array(items)) => {
-            calls.extend(reader.list(items).map_err(|error| error.at_key(Text::from(TOOL_CALLS)))?);
-            return Ok(());
+            return reader.push_list(items, calls).map_err(|error| error.at_key(Text::from(TOOL_CALLS)));
         }
         Some(other) => {
             let message = format!("expected a list of tool calls, got {}", other.kind());
