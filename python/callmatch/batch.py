@@ -186,6 +186,11 @@ class Scores:
         """What is wrong with a row's input, and where; None for a row that could be read."""
         return self._batch.column("error")
 
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of all files had been read (before decompression) when these rows had been; for progress."""
+        return self._batch.bytes_read
+
     def to_dict(self) -> dict[str, list[Any]]:
         """All columns by name, as data frames take them: ``pandas.DataFrame(scores.to_dict())``."""
         return {name: getattr(self, name) for name in _core.COLUMNS}

@@ -72,7 +72,10 @@ impl Key {
 
     /// Does it lead to further calls, rather than to a value?
     pub fn holds_calls(self) -> bool {
-        matches!(self, Key::Function | Key::Message(trace::messages::Key::ToolCalls | trace::messages::Key::FunctionCall))
+        matches!(
+            self,
+            Key::Function | Key::Message(trace::messages::Key::ToolCalls | trace::messages::Key::FunctionCall)
+        )
     }
 }
 
@@ -128,7 +131,8 @@ impl<'a> Reader<'a> {
                 Arguments::Object(members) => Some(members),
                 Arguments::NotRecorded => None,
                 Arguments::Unreadable => {
-                    let message = "the arguments of an expected call are not a JSON object; leave them out to allow any";
+                    let message =
+                        "the arguments of an expected call are not a JSON object; leave them out to allow any";
                     return Err(Error::value(message).at_index(index));
                 }
             };
@@ -143,7 +147,11 @@ impl<'a> Reader<'a> {
         Ok(calls.into_bump_slice())
     }
 
-    pub(crate) fn push_list(self, items: &[Value<'a>], calls: &mut bumpalo::collections::Vec<'a, Call<'a>>) -> Result<(), Error> {
+    pub(crate) fn push_list(
+        self,
+        items: &[Value<'a>],
+        calls: &mut bumpalo::collections::Vec<'a, Call<'a>>,
+    ) -> Result<(), Error> {
         for (index, &item) in items.iter().enumerate() {
             calls.push(self.call(item).map_err(|error| error.at_index(index))?);
         }
@@ -216,10 +224,12 @@ impl<'a> Found<'a> {
         for member in members {
             match (Key::of(member.key), member.value) {
                 (Key::Name(key), Value::Text(text)) => set(&mut self.name, key, text, |a, b| a == b)?,
-                (Key::Arguments(key), value) => match reader.arguments(value).map_err(|error| error.at_key(member.key))? {
-                    Arguments::NotRecorded => {}
-                    read => set(&mut self.arguments, key, read, same_arguments)?,
-                },
+                (Key::Arguments(key), value) => {
+                    match reader.arguments(value).map_err(|error| error.at_key(member.key))? {
+                        Arguments::NotRecorded => {}
+                        read => set(&mut self.arguments, key, read, same_arguments)?,
+                    }
+                }
                 (Key::Function, Value::Object(members)) if levels > 0 => {
                     self.collect(members, levels - 1, reader).map_err(|error| error.at_key(member.key))?;
                 }
@@ -239,7 +249,12 @@ impl<'a> Found<'a> {
 }
 
 /// Two names for one thing must agree.
-fn set<T: Copy>(slot: &mut Option<(&'static str, T)>, key: &'static str, value: T, same: fn(T, T) -> bool) -> Result<(), Error> {
+fn set<T: Copy>(
+    slot: &mut Option<(&'static str, T)>,
+    key: &'static str,
+    value: T,
+    same: fn(T, T) -> bool,
+) -> Result<(), Error> {
     match *slot {
         Some((first, old)) if !same(old, value) => {
             Err(Error::value(format!("{first} and {key} mean the same and have different values")))
@@ -267,7 +282,9 @@ fn reject_misspelt(members: Object<'_>) -> Result<(), Error> {
         let wanted = Key::ARGUMENTS[0];
         if Key::NOT_ARGUMENTS.contains(&key.as_str()) || nearest(&key, &[wanted]).is_some() {
             let words = Key::ARGUMENTS.join(", ");
-            let message = format!("unknown key {key:?} in a tool call without arguments, which are read from {words}; did you mean {wanted:?}?");
+            let message = format!(
+                "unknown key {key:?} in a tool call without arguments, which are read from {words}; did you mean {wanted:?}?"
+            );
             return Err(Error::value(message));
         }
     }

@@ -20,12 +20,16 @@ pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
         (Value::Text(a), Value::Text(b)) => a == b,
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => number::float_equal(a, b),
-        (Value::Int(int), Value::Float(float)) | (Value::Float(float), Value::Int(int)) => number::int_is_float(int, float),
+        (Value::Int(int), Value::Float(float)) | (Value::Float(float), Value::Int(int)) => {
+            number::int_is_float(int, float)
+        }
         (Value::Null, Value::Null) | (Value::False, Value::False) | (Value::True, Value::True) => true,
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => a.len() == b.len() && contains(a, b),
         (Value::Big(a), Value::Big(b)) => number::big_equal(a, b),
-        (Value::Big(big), Value::Float(float)) | (Value::Float(float), Value::Big(big)) => number::big_is_float(big, float),
+        (Value::Big(big), Value::Float(float)) | (Value::Float(float), Value::Big(big)) => {
+            number::big_is_float(big, float)
+        }
         _ => false,
     }
 }

@@ -58,9 +58,16 @@ mod tests {
         let bump = Bump::new();
         let text = br#"{"a": {"b": [10, {"c": 1}], "": 2}, "x.y": 3, "x/y": 4, "~": 5, "0": 6}"#;
         let record = json::parse(text, 9, &bump).unwrap();
-        for (written, value) in
-            [("a.b.0", 10), ("a.b.1.c", 1), ("/a/b/1/c", 1), ("/a/", 2), ("/x.y", 3), ("/x~1y", 4), ("/~0", 5), ("0", 6)]
-        {
+        for (written, value) in [
+            ("a.b.0", 10),
+            ("a.b.1.c", 1),
+            ("/a/b/1/c", 1),
+            ("/a/", 2),
+            ("/x.y", 3),
+            ("/x~1y", 4),
+            ("/~0", 5),
+            ("0", 6),
+        ] {
             let found = Field::parse(written).find(record).unwrap();
             assert!(equal(found, Value::Int(value)), "{written}");
         }

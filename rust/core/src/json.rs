@@ -570,7 +570,8 @@ mod tests {
     #[test]
     fn many_duplicate_keys() {
         let text: Vec<String> = (0..100).map(|index| format!("\"k{}\": {index}", index % 30)).collect();
-        let last: Vec<String> = (0..30).map(|key| format!("\"k{key}\": {}", if key < 10 { 90 + key } else { 60 + key })).collect();
+        let last: Vec<String> =
+            (0..30).map(|key| format!("\"k{key}\": {}", if key < 10 { 90 + key } else { 60 + key })).collect();
         assert!(same(&format!("{{{}}}", text.join(",")), &format!("{{{}}}", last.join(","))));
     }
 }

@@ -29,7 +29,9 @@ impl Big<'_> {
             Magnitude::Decimal(digits) => {
                 digits.iter().fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % PRIME)
             }
-            Magnitude::Binary(bytes) => bytes.iter().rev().fold(0, |rest, &byte| (rest * 256 + u128::from(byte)) % PRIME),
+            Magnitude::Binary(bytes) => {
+                bytes.iter().rev().fold(0, |rest, &byte| (rest * 256 + u128::from(byte)) % PRIME)
+            }
         }
     }
 
@@ -44,7 +46,9 @@ impl Big<'_> {
     pub fn digits(&self, most: usize) -> Option<String> {
         let sign = if self.negative { "-" } else { "" };
         match self.magnitude {
-            Magnitude::Decimal(digits) if digits.len() <= most => Some(format!("{sign}{}", String::from_utf8_lossy(digits))),
+            Magnitude::Decimal(digits) if digits.len() <= most => {
+                Some(format!("{sign}{}", String::from_utf8_lossy(digits)))
+            }
             // A byte takes more than two digits.
             Magnitude::Binary(bytes) if bytes.len() * 2 <= most => {
                 Some(format!("{sign}{}", self.to_biguint())).filter(|digits| digits.len() <= most + sign.len())
@@ -59,7 +63,8 @@ pub fn big_equal(a: &Big<'_>, b: &Big<'_>) -> bool {
         && match (a.magnitude, b.magnitude) {
             (Magnitude::Decimal(a), Magnitude::Decimal(b)) => a == b,
             (Magnitude::Binary(a), Magnitude::Binary(b)) => significant(a) == significant(b),
-            (Magnitude::Decimal(digits), Magnitude::Binary(bytes)) | (Magnitude::Binary(bytes), Magnitude::Decimal(digits)) => {
+            (Magnitude::Decimal(digits), Magnitude::Binary(bytes))
+            | (Magnitude::Binary(bytes), Magnitude::Decimal(digits)) => {
                 similar_length(digits, bytes) && a.remainder() == b.remainder() && a.to_biguint() == b.to_biguint()
             }
         }
@@ -162,7 +167,8 @@ mod tests {
     #[test]
     fn forms_of_one_big_integer_are_equal_and_hash_alike() {
         let hash = RandomState::new();
-        for digits in ["18446744073709551616", "99999999999999999999999999", "123456789012345678901234567890123456789"] {
+        for digits in ["18446744073709551616", "99999999999999999999999999", "123456789012345678901234567890123456789"]
+        {
             let value = BigUint::parse_bytes(digits.as_bytes(), 10).unwrap();
             let mut bytes = value.to_bytes_le();
             bytes.push(0);

@@ -15,7 +15,10 @@ pub fn sentence(report: &Report, mode: MatchMode) -> String {
         (_, _, Some(unrecorded), _) => {
             let (place, name) = &**unrecorded;
             let name = tool(name);
-            format!("Whether the calls match depends on the arguments of {name} (call {}), which were not recorded.", place + 1)
+            format!(
+                "Whether the calls match depends on the arguments of {name} (call {}), which were not recorded.",
+                place + 1
+            )
         }
         _ => "The tool calls were not reported, so they can't be judged.".to_owned(),
     }
@@ -48,7 +51,11 @@ fn success(Counts { matched, made, expected }: Counts, mode: MatchMode) -> Strin
         return "No tool calls were expected, and no tool calls were recorded.".to_owned();
     }
     if made == 0 {
-        return format!("No tool calls were recorded; `subset` allows that the {} expected {} not made.", expected, was_were(expected));
+        return format!(
+            "No tool calls were recorded; `subset` allows that the {} expected {} not made.",
+            expected,
+            was_were(expected)
+        );
     }
     let others = match made - matched {
         0 => String::new(),

@@ -55,7 +55,17 @@ impl<R: Read> Records<R> {
 
     /// For tests, which need small blocks.
     pub fn with_sizes(source: R, block: usize, most: usize) -> Self {
-        Records { source, block, most, buffer: Vec::new(), spare: Vec::new(), at_end: false, finished: false, layout: None, place: 0 }
+        Records {
+            source,
+            block,
+            most,
+            buffer: Vec::new(),
+            spare: Vec::new(),
+            at_end: false,
+            finished: false,
+            layout: None,
+            place: 0,
+        }
     }
 
     /// The next records, or None after the last.

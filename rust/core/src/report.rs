@@ -98,7 +98,15 @@ impl Texts {
 
 impl Report {
     fn without_counts(verdict: Verdict) -> Self {
-        Report { verdict, made: None, expected: None, pairs: Box::default(), difference: None, unrecorded: None, error: None }
+        Report {
+            verdict,
+            made: None,
+            expected: None,
+            pairs: Box::default(),
+            difference: None,
+            unrecorded: None,
+            error: None,
+        }
     }
 
     /// There is nothing to hold the calls against.

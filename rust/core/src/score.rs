@@ -140,7 +140,9 @@ pub fn score_values<'a>(
     Ok(match (actual, expected) {
         (actual, None) => Report::not_applicable(actual.map(<[_]>::len)),
         (None, Some(expected)) => Report::not_reported(expected.len()),
-        (Some(actual), Some(expected)) => Expectation::compile(options, expected, expected_reader.bump).check(actual, scratch),
+        (Some(actual), Some(expected)) => {
+            Expectation::compile(options, expected, expected_reader.bump).check(actual, scratch)
+        }
     })
 }
 
@@ -148,7 +150,7 @@ fn id_of(value: Value<'_>) -> Option<Id> {
     match value {
         Value::Null => None,
         Value::Int(int) => Some(Id::Int(int)),
-        Value::Text(text) => Some(Id::Text(show::plain(text).into())),
+        Value::Text(text) => Some(Id::Text(show::storable(text).into())),
         other => {
             let mut json = String::new();
             show::value(other, &mut json);
@@ -219,7 +221,11 @@ impl Scorer {
         let Some(block) = block else {
             let rows = file.rows;
             self.file = None;
-            return if rows > 0 { Ok(None) } else { Err(io::Error::new(io::ErrorKind::InvalidData, "it holds no records")) };
+            return if rows > 0 {
+                Ok(None)
+            } else {
+                Err(io::Error::new(io::ErrorKind::InvalidData, "it holds no records"))
+            };
         };
         let task = &self.task;
         let name = &file.name;
@@ -234,7 +240,9 @@ impl Scorer {
                 let ahead = pool.in_place_scope(|scope| {
                     scope.spawn(|_| {
                         let records = block.records.par_iter().with_min_len(16);
-                        let each = records.map_init(Worker::default, |worker, record| score(worker, task, &block.bytes, record, name));
+                        let each = records.map_init(Worker::default, |worker, record| {
+                            score(worker, task, &block.bytes, record, name)
+                        });
                         each.collect_into_vec(&mut rows);
                     });
                     file.records.next_block()
@@ -245,7 +253,8 @@ impl Scorer {
         self.ahead = ahead?;
         for (row, record) in rows.iter().zip(&block.records) {
             if row.found.readable && self.instead.is_none() {
-                self.instead = record.bytes.as_ref().ok().map(|range| fields_instead(task, &block.bytes[range.clone()]));
+                self.instead =
+                    record.bytes.as_ref().ok().map(|range| fields_instead(task, &block.bytes[range.clone()]));
             }
             self.found.readable |= row.found.readable;
             self.found.actual |= row.found.actual;
@@ -259,11 +268,13 @@ impl Scorer {
 
     /// After the last file: a field that was in no record is a mistake.
     pub fn finish(&self) -> Result<(), Error> {
-        let fields = [(&self.task.actual, self.found.actual, "actual"), (&self.task.expected, self.found.expected, "expected")];
+        let fields =
+            [(&self.task.actual, self.found.actual, "actual"), (&self.task.expected, self.found.expected, "expected")];
         for (field, found, option) in fields {
             if self.found.readable && !found {
                 let instead = self.instead.iter().flatten().find(|(written, _)| *written == field.written);
-                let keys: Vec<&str> = instead.iter().flat_map(|(_, keys)| keys.iter().map(String::as_str)).take(20).collect();
+                let keys: Vec<&str> =
+                    instead.iter().flat_map(|(_, keys)| keys.iter().map(String::as_str)).take(20).collect();
                 let mut message = format!("no record has the field {:?} ({option})", field.written);
                 if !keys.is_empty() {
                     message += &format!("; the first one has {}", keys.join(", "));
@@ -276,11 +287,6 @@ impl Scorer {
             }
         }
         Ok(())
-    }
-
-    /// Whether any record could be read.
-    pub fn any_readable(&self) -> bool {
-        self.found.readable
     }
 }
 

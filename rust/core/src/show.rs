@@ -40,6 +40,18 @@ pub fn cut(text: &str) -> String {
     }
 }
 
+/// The text itself, with lone surrogates as escapes, since UTF-8 has none.
+pub fn storable(text: Text<'_>) -> String {
+    let mut out = String::new();
+    for point in text.code_points() {
+        match char::from_u32(point) {
+            Some(c) => out.push(c),
+            None => escape(&mut out, point),
+        }
+    }
+    out
+}
+
 /// A name or key without quotes.
 pub fn plain(text: Text<'_>) -> String {
     let mut out = String::new();
@@ -180,7 +192,9 @@ mod tests {
 
     #[test]
     fn short_values_are_whole() {
-        for text in [r#"{"a": [1, 2.5, null, true], "é": "x\"\\\n"}"#, "1e+300", "NaN", "-Infinity", "99999999999999999999"] {
+        for text in
+            [r#"{"a": [1, 2.5, null, true], "é": "x\"\\\n"}"#, "1e+300", "NaN", "-Infinity", "99999999999999999999"]
+        {
             assert_eq!(shown(text), (text.replace("e+", "e"), true));
         }
     }

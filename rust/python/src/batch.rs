@@ -21,8 +21,22 @@ use pyo3::{
 
 /// The columns, in the order in which they are written to files.
 pub const COLUMNS: &[&str] = &[
-    "id", "file", "line", "score", "verdict", "matched", "made", "expected", "precision", "recall", "f1",
-    "difference_kind", "expected_index", "actual_index", "reason", "error",
+    "id",
+    "file",
+    "line",
+    "score",
+    "verdict",
+    "matched",
+    "made",
+    "expected",
+    "precision",
+    "recall",
+    "f1",
+    "difference_kind",
+    "expected_index",
+    "actual_index",
+    "reason",
+    "error",
 ];
 
 #[pyclass(frozen, module = "callmatch._core")]
@@ -31,6 +45,9 @@ pub struct Batch {
     /// Where the rows come from; None for objects in memory.
     pub file: Option<Arc<str>>,
     pub rows: Vec<Row>,
+    /// How much of all files had been read, before it was decompressed.
+    #[pyo3(get)]
+    pub bytes_read: u64,
 }
 
 #[pymethods]
@@ -62,10 +79,15 @@ impl Batch {
             "precision" => counts(Counts::precision),
             "recall" => counts(Counts::recall),
             "f1" => counts(Counts::f1),
-            "difference_kind" => PyList::new(py, self.rows.iter().map(|row| row.report.difference.as_ref().map(|difference| kind(py, difference.kind)))),
+            "difference_kind" => PyList::new(
+                py,
+                self.rows.iter().map(|row| row.report.difference.as_ref().map(|difference| kind(py, difference.kind))),
+            ),
             "expected_index" => self.list(py, |report| report.difference.as_ref()?.expected_index),
             "actual_index" => self.list(py, |report| report.difference.as_ref()?.actual_index),
-            "reason" => PyList::new(py, self.rows.iter().map(|row| reason::sentence(&row.report, self.options.match_mode))),
+            "reason" => {
+                PyList::new(py, self.rows.iter().map(|row| reason::sentence(&row.report, self.options.match_mode)))
+            }
             "error" => self.list(py, |report| report.error.as_deref()),
             _ => Err(PyIndexError::new_err(format!("no column {name:?}"))),
         }
@@ -105,7 +127,11 @@ impl Batch {
 }
 
 impl Batch {
-    fn list<'py, 'r, T: IntoPyObject<'py>>(&'r self, py: Python<'py>, of: impl Fn(&'r Report) -> Option<T>) -> PyResult<Bound<'py, PyList>> {
+    fn list<'py, 'r, T: IntoPyObject<'py>>(
+        &'r self,
+        py: Python<'py>,
+        of: impl Fn(&'r Report) -> Option<T>,
+    ) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.rows.iter().map(|row| of(&row.report)))
     }
 }
@@ -169,7 +195,10 @@ pub fn result<'py>(py: Python<'py>, report: &Report, options: Options) -> PyResu
     details.set_item(intern!(py, "pairs"), pairs)?;
     details.set_item(intern!(py, "missing"), report.missing())?;
     details.set_item(intern!(py, "unexpected"), report.unexpected())?;
-    details.set_item(intern!(py, "difference"), report.difference.as_deref().map(|found| difference(py, found)).transpose()?)?;
+    details.set_item(
+        intern!(py, "difference"),
+        report.difference.as_deref().map(|found| difference(py, found)).transpose()?,
+    )?;
     let passed = report.score().map(|score| score == 1.0);
     (report.score(), verdict(py, report.verdict), passed, reason, details).into_pyobject(py)
 }

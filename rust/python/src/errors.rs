@@ -2,7 +2,11 @@
 
 use std::{io, path::Path};
 
-use callmatch_core::error::{self, Error, ErrorKind};
+use callmatch_core::{
+    error::{self, Error, ErrorKind},
+    show,
+    text::Text,
+};
 use pyo3::{
     exceptions::PyOSError,
     prelude::*,
@@ -40,6 +44,12 @@ pub fn of_file(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
     };
     let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
     to_python(py, &Error::value(format!("{name}: {what}")))
+}
+
+/// A text that may come from a trace, without what could drive a terminal.
+#[pyfunction]
+pub fn printable(text: &Bound<'_, PyString>) -> String {
+    show::plain(Text::from(&*text.to_string_lossy()))
 }
 
 /// What to say of a word that is none of those that are known.

@@ -50,23 +50,14 @@ impl FileScorer {
     /// The rows of the next block, or None at the end of the file.
     fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let chunk = self.locked(py, |state| state.scorer.next_chunk())?;
-        Ok(chunk.map(|chunk| Batch { options: self.options, file: Some(chunk.file), rows: chunk.rows }))
+        let bytes_read = self.progress.load(Ordering::Relaxed);
+        Ok(chunk.map(|chunk| Batch { options: self.options, file: Some(chunk.file), rows: chunk.rows, bytes_read }))
     }
 
     /// After the last file: raises if a field was in no record.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let finished = self.state.lock().map_err(|_| poisoned())?.scorer.finish();
         finished.map_err(|error| errors::to_python(py, &error))
-    }
-
-    /// Whether any record could be read so far.
-    fn any_readable(&self) -> PyResult<bool> {
-        Ok(self.state.lock().map_err(|_| poisoned())?.scorer.any_readable())
-    }
-
-    /// Bytes read so far, before they were decompressed.
-    fn bytes_read(&self) -> u64 {
-        self.progress.load(Ordering::Relaxed)
     }
 }
 
@@ -75,7 +66,11 @@ fn poisoned() -> PyErr {
 }
 
 impl FileScorer {
-    fn locked<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> std::io::Result<T> + Send) -> PyResult<T> {
+    fn locked<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut State) -> std::io::Result<T> + Send,
+    ) -> PyResult<T> {
         let done = py.detach(|| {
             let mut state = self.state.lock().map_err(|_| None)?;
             work(&mut state).map_err(|error| Some((error, state.path.clone())))

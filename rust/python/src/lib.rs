@@ -14,7 +14,7 @@ mod core {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
-    use crate::errors::one_of;
+    use crate::errors::{one_of, printable};
     #[pymodule_export]
     use crate::files::FileScorer;
     #[pymodule_export]

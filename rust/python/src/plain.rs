@@ -45,7 +45,10 @@ fn call<'py>(object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
     if let Ok(dict) = object.cast::<PyDict>() {
         for (key, value) in dict.copy()? {
             let word = copied!(key_of(&key), |error| error);
-            copy.set_item(&word, copied!(field(&word, &value, levels)?, |error: Error| error.at_key(Text::from(&*word))))?;
+            copy.set_item(
+                &word,
+                copied!(field(&word, &value, levels)?, |error: Error| error.at_key(Text::from(&*word))),
+            )?;
         }
     } else if is_value(object) {
         let message = format!("expected a tool call with a name and arguments, got {}", type_name(object));
@@ -62,7 +65,8 @@ fn call<'py>(object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
         }
         if !known {
             let words = Key::words().collect::<Vec<_>>().join(", ");
-            let message = format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
+            let message =
+                format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
             return Ok(Err(Error::wrong_type(message)));
         }
         // The names of the others, so that a misspelt one is seen.
@@ -95,7 +99,8 @@ fn field<'py>(key: &str, object: &Bound<'py, PyAny>, levels: usize) -> PyResult<
 /// Any value of the arguments.
 fn value<'py>(object: &Bound<'py, PyAny>, depth: usize) -> Copied<'py> {
     let py = object.py();
-    let is_container = object.is_instance_of::<PyDict>() || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    let is_container =
+        object.is_instance_of::<PyDict>() || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if is_value(object) && !is_container {
         return Ok(Ok(object.clone()));
     }
@@ -207,8 +212,12 @@ fn decimal<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         py.get_type::<PyInt>().call1((object,))
     } else {
         // A signalling NaN can't be converted, but is one.
-        Ok(PyFloat::new(py, text.trim_start_matches(['-', 's']).parse::<f64>().map_or(f64::NAN, |size| {
-            if text.starts_with('-') { -size } else { size }
-        })).into_any())
+        Ok(PyFloat::new(
+            py,
+            text.trim_start_matches(['-', 's'])
+                .parse::<f64>()
+                .map_or(f64::NAN, |size| if text.starts_with('-') { -size } else { size }),
+        )
+        .into_any())
     }
 }

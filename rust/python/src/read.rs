@@ -166,7 +166,9 @@ impl<'a> Reading<'a> {
                 json::check_utf8(bytes).map_err(|error| Stop::Error(Error::value(format!("not JSON: {error}"))))?;
                 Ok(Value::Text(Text::Utf8(bytes)))
             }
-            Kind::Dict => Err(Stop::Error(Error::wrong_type("expected a list of tool calls (or of chat messages), got a dict"))),
+            Kind::Dict => {
+                Err(Stop::Error(Error::wrong_type("expected a list of tool calls (or of chat messages), got a dict")))
+            }
             _ => self.value(object, MAX_DEPTH),
         }
     }
@@ -232,12 +234,15 @@ impl<'a> Reading<'a> {
         self.take(length.unsigned_abs())?;
         for index in 0..length {
             // SAFETY: as below.
-            prefetch(unsafe { if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) } });
+            prefetch(unsafe {
+                if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) }
+            });
         }
         for index in 0..length {
             // SAFETY: in bounds, since nothing changes while values are read. The item is kept alive by its container.
             let item = unsafe {
-                let item = if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) };
+                let item =
+                    if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) };
                 Borrowed::from_ptr(object.py(), item)
             };
             let item = read(self, item).map_err(|stop| stop.map(|error| error.at_index(index.unsigned_abs())))?;
@@ -259,12 +264,14 @@ impl<'a> Reading<'a> {
         // SAFETY: a dict, by its type, which doesn't change while values are read. Key and value are kept alive by it.
         while unsafe { ffi::PyDict_Next(object.as_ptr(), &mut position, &mut key, &mut value) } != 0 {
             prefetch(value);
-            let (key, value) = unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
+            let (key, value) =
+                unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
             self.entries.push((key.as_ptr(), value.as_ptr()));
         }
         for place in first..self.entries.len() {
             let (key, value) = self.entries[place];
-            let (key, value) = unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
+            let (key, value) =
+                unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
             if Kind::of(key) != Kind::Text {
                 // `plain.rs` can name the key and its type.
                 return Err(Stop::Foreign);
@@ -282,7 +289,9 @@ impl<'a> Reading<'a> {
 
     fn take(&mut self, values: usize) -> Result<(), Stop> {
         self.room = self.room.checked_sub(values).ok_or_else(|| {
-            let message = format!("more than {MOST_VALUES} values; a list or dict that is reached in several ways counts each time");
+            let message = format!(
+                "more than {MOST_VALUES} values; a list or dict that is reached in several ways counts each time"
+            );
             Stop::Error(Error::value(message))
         })?;
         Ok(())

@@ -42,14 +42,17 @@ const AT_A_TIME: usize = 1 << 16;
 impl Trajectory {
     #[new]
     fn new(py: Python<'_>, r#match: &str, arguments: &str) -> PyResult<Self> {
-        let parsed = MatchMode::parse(r#match).and_then(|match_mode| {
-            Ok(Options { match_mode, arguments: ArgumentMode::parse(arguments)? })
-        });
+        let parsed = MatchMode::parse(r#match)
+            .and_then(|match_mode| Ok(Options { match_mode, arguments: ArgumentMode::parse(arguments)? }));
         Ok(Trajectory { options: parsed.map_err(|error| errors::to_python(py, &error))? })
     }
 
     /// (score, verdict, passed, reason, details)
-    fn evaluate<'py>(&self, tool_calls: &Bound<'py, PyAny>, expected: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    fn evaluate<'py>(
+        &self,
+        tool_calls: &Bound<'py, PyAny>,
+        expected: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let py = tool_calls.py();
         match self.report(tool_calls, expected)? {
             Ok(report) => batch::result(py, &report, self.options),
@@ -71,7 +74,7 @@ impl Trajectory {
             (pool, ..) => self.score_objects(pool.as_ref(), tool_calls, expected)?,
         };
         let rows = (0..).zip(reports).map(|(place, report)| Row::new(place, report)).collect();
-        Ok(Batch { options: self.options, file: None, rows })
+        Ok(Batch { options: self.options, file: None, rows, bytes_read: 0 })
     }
 }
 
@@ -84,7 +87,9 @@ impl Trajectory {
         })
     }
 
-    fn scoring(&self) -> impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<Report, (Side, Error)> + use<> {
+    fn scoring(
+        &self,
+    ) -> impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<Report, (Side, Error)> + use<> {
         let options = self.options;
         move |actual, expected, reader, scratch| score_values(options, (actual, reader), (expected, reader), scratch)
     }
@@ -122,7 +127,12 @@ impl Trajectory {
         Ok(reports)
     }
 
-    fn score_texts(&self, pool: &ThreadPool, actual: &[Option<JsonText>], expected: &[Option<JsonText>]) -> Vec<Report> {
+    fn score_texts(
+        &self,
+        pool: &ThreadPool,
+        actual: &[Option<JsonText>],
+        expected: &[Option<JsonText>],
+    ) -> Vec<Report> {
         pool.install(|| {
             let rows = actual.par_iter().zip(expected).enumerate().with_min_len(16);
             let each = rows.map_init(Worker::default, |worker, (index, (actual, expected))| {

@@ -49,7 +49,9 @@ pub fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>]) -> Result<&'a [Call<
 fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Calls<'a>) -> Result<(), Error> {
     let Some(role) = message.get(ROLE) else {
         let kind = message.kind();
-        return Err(Error::wrong_type(format!("expected a chat message with a role, like the others of this list, got {kind}")));
+        return Err(Error::wrong_type(format!(
+            "expected a chat message with a role, like the others of this list, got {kind}"
+        )));
     };
     if !matches!(role, Value::Text(role) if role.is("assistant")) {
         return Ok(());

@@ -1,0 +1,66 @@
+# On a machine with Python (3.10 or later) and Rust, every target sets up what it needs, in .venv and target.
+# Another interpreter: make test PYTHON=python3.14
+
+PYTHON ?= python3
+FUZZ_SECONDS ?= 60
+
+BIN := .venv/bin
+# A change of interpreter makes the environment anew.
+ENVIRONMENT := .venv/.made-by-$(subst /,-,$(PYTHON))
+BUILT := .venv/.built
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/python -name '*.rs' -o -name Cargo.toml)
+
+export VIRTUAL_ENV := $(abspath .venv)
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint bench fuzz clean
+
+demo: $(BUILT)
+	$(BIN)/callmatch score examples/runs.jsonl
+	$(BIN)/callmatch score examples/conversations.json --actual messages --expected test.expected --match any_order
+
+test: $(BUILT) .venv/.group-test
+	cargo test --workspace
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob=README.md tests README.md python/callmatch
+
+lint: $(BUILT) .venv/.group-lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/python -m mypy
+	$(BIN)/python -m mypy.stubtest callmatch._core
+
+bench: $(BUILT) .venv/.group-bench
+	$(BIN)/python -m pytest benches
+
+fuzz:
+	@cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
+	@rustup run nightly rustc --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
+	cd rust/fuzz && for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
+clean:
+	rm -rf .venv target dist rust/fuzz/target python/callmatch/_core.*.so
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(ENVIRONMENT):
+	@command -v cargo >/dev/null || { echo 'callmatch is built with Rust, and cargo is not on the path' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "callmatch needs Python 3.10 or later: make PYTHON=...")'
+	$(PYTHON) -m venv --clear .venv
+	@# The pip that comes with Python may be too old for dependency groups.
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet 'maturin>=1.9,<2'
+	@touch $@
+
+# The install is editable: changed Python sources count at once, changed Rust sources are built.
+$(BUILT): $(ENVIRONMENT) $(SOURCES)
+	$(BIN)/maturin develop --release
+	@touch $@
+
+.venv/.group-%: $(ENVIRONMENT) pyproject.toml
+	$(BIN)/python -m pip install --quiet --group $*
+	@touch $@

@@ -1,0 +1,5 @@
+"""``python -m callmatch``."""
+
+from callmatch.cli import main
+
+main(prog_name="callmatch")

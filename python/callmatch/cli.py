@@ -1,0 +1,363 @@
+"""The command ``callmatch``."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import difflib
+import glob
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from callmatch import _core
+from callmatch.batch import Scores, Summary
+from callmatch.errors import CallmatchError
+from callmatch.metrics.trajectory import ArgumentMode, MatchMode, ToolCallTrajectory
+
+__all__ = ["main"]
+
+EXIT_BELOW_THE_BAR = 1
+EXIT_UNUSABLE = 2
+EXIT_INTERRUPTED = 130
+
+STYLES = {
+    "passed": "green",
+    "failed": "red",
+    "error": "bold red",
+    "inconclusive": "yellow",
+    "not_applicable": "dim",
+}
+"""The colour of each verdict."""
+
+
+class Words(click.Choice[str]):
+    """One of some words; the error for another one names the nearest."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            name = param.name if param and param.name else "value"
+            self.fail(_core.one_of(name, value, list(self.choices)), param, ctx)
+        return value
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_core.__version__, prog_name="callmatch")
+def main() -> None:
+    """Did the agent call the tools it should have, and why not?"""
+    # A run that is told to end removes what it was writing, as an interrupted one does.
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+@main.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILES...")
+@click.option(
+    "--match",
+    type=Words(_core.MATCH_MODES),
+    default="in_order",
+    show_default=True,
+    help="How the calls must line up.",
+)
+@click.option(
+    "--arguments",
+    type=Words(_core.ARGUMENT_MODES),
+    default="partial",
+    show_default=True,
+    help="When the arguments of a call match.",
+)
+@click.option(
+    "--actual",
+    metavar="PATH",
+    default="tool_calls",
+    show_default=True,
+    help="Where in a record the calls made are (a list of calls or of chat messages): a dotted path or a JSON pointer.",
+)
+@click.option(
+    "--expected",
+    metavar="PATH",
+    default="expected_tool_calls",
+    show_default=True,
+    help="Where in a record the expected calls are.",
+)
+@click.option(
+    "--id",
+    "id_",
+    metavar="PATH",
+    default="id",
+    show_default=True,
+    help="Where in a record its id is. Without one it is called by its line.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write all rows to this file, a .jsonl or .csv.",
+)
+@click.option(
+    "--fail-under",
+    metavar="RATE",
+    type=click.FloatRange(0, 1),
+    help="Exit with 1 if the pass rate is lower than this (0 to 1).",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Show at most so many rows that did not pass.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary and the shown rows as a JSON object.")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads to use.  [default: all cores]")
+def score(
+    files: tuple[str, ...],
+    match: str,
+    arguments: str,
+    actual: str,
+    expected: str,
+    id_: str,
+    output: Path | None,
+    fail_under: float | None,
+    limit: int,
+    as_json: bool,
+    threads: int | None,
+) -> None:
+    """Score the tool calls recorded in FILES against the expected ones.
+
+    FILES are JSON Lines or JSON arrays of records, plain, .gz or .zst; "-" is standard input, and quoted patterns such
+    as 'runs/*.jsonl' work.
+
+    Exit status: 0; 1 if the pass rate is below --fail-under; 2 for bad usage or if nothing could be read.
+    """
+    metric = ToolCallTrajectory(match=cast("MatchMode", match), arguments=cast("ArgumentMode", arguments))
+    paths = find_files(files)
+    summary = Summary()
+    shown: list[dict[str, Any]] = []
+    try:
+        with writing(output, paths) as write, progress(paths) as report:
+            chunks = metric.evaluate_file(paths, actual=actual, expected=expected, id=id_, threads=threads)
+            for scores in chunks:
+                summary += scores.summary()
+                shown += not_passed(scores, limit - len(shown))
+                write(scores)
+                report(scores)
+            if summary.error == summary.rows:
+                first = next(row["error"] for row in shown) if shown else "use --limit to see why"
+                raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        fail(error.format_message())
+    except CallmatchError as error:
+        fail(str(error))
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    if as_json:
+        click.echo(json.dumps({"summary": summary.model_dump(), "rows": shown}, indent=2, ensure_ascii=False))
+    else:
+        show(summary, shown, several_files=len(paths) > 1)
+    if fail_under is not None:
+        check_bar(summary, fail_under)
+
+
+def fail(message: str) -> None:
+    """End with a message, since nothing useful can be said."""
+    click.echo(f"Error: {_core.printable(message)}", err=True)
+    sys.exit(EXIT_UNUSABLE)
+
+
+def find_files(arguments: tuple[str, ...]) -> list[str]:
+    """Expand patterns, for shells that don't; a file that isn't there is a mistake."""
+    paths: list[str] = []
+    for argument in arguments:
+        if argument == "-" or os.path.exists(argument):
+            paths.append(argument)
+            continue
+        found = sorted(glob.glob(argument, recursive=True)) if glob.has_magic(argument) else []
+        if not found:
+            raise click.UsageError(_core.printable(no_such_file(argument)))
+        paths += found
+    for path in paths:
+        if os.path.isdir(path):
+            pattern = os.path.join(path, "*.jsonl")
+            raise click.UsageError(_core.printable(f"{path} is a directory; give its files, such as '{pattern}'"))
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input can be read once")
+    return paths
+
+
+def no_such_file(path: str) -> str:
+    """What to say of a path that leads nowhere."""
+    if glob.has_magic(path):
+        return f"no file matches {path!r}"
+    directory = os.path.dirname(path)
+    try:
+        names = os.listdir(directory or ".")
+    except OSError:
+        return f"no such file: {path!r} (there is no such directory)"
+    near = difflib.get_close_matches(os.path.basename(path), names, n=1)
+    return f"no such file: {path!r}" + (f"; did you mean {os.path.join(directory, near[0])!r}?" if near else "")
+
+
+def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
+    """The first rows that were judged, or should have been, and did not pass."""
+    rows: list[dict[str, Any]] = []
+    if most <= 0:
+        return rows
+    for place, verdict in enumerate(scores.verdict):
+        if verdict not in ("passed", "not_applicable"):
+            rows.append({name: column[place] for name, column in scores.to_dict().items()})
+            if len(rows) == most:
+                break
+    return rows
+
+
+@contextlib.contextmanager
+def writing(output: Path | None, inputs: list[str]) -> Iterator[Callable[[Scores], None]]:
+    """Write rows aside, and give the file its name only when it is whole."""
+    if output is None:
+        yield lambda scores: None
+        return
+    writers = {".jsonl": write_jsonl, ".csv": write_csv}
+    if output.suffix not in writers:
+        raise click.UsageError(_core.one_of("the ending of --output", output.suffix, list(writers)))
+    if any(path != "-" and output.exists() and os.path.samefile(path, output) for path in inputs):
+        raise click.UsageError(f"--output would overwrite the input {str(output)!r}")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"no such directory: {str(output.parent)!r}")
+    handle, aside = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.", suffix=".partial")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            yield writers[output.suffix](file)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(aside, 0o666 & ~umask)
+        os.replace(aside, output)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+        raise
+
+
+def write_jsonl(file: TextIO) -> Callable[[Scores], None]:
+    """Each row as a JSON object."""
+
+    def write(scores: Scores) -> None:
+        columns = scores.to_dict()
+        for row in zip(*columns.values(), strict=True):
+            file.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+
+    return write
+
+
+def write_csv(file: TextIO) -> Callable[[Scores], None]:
+    """A header, and each row with empty cells for what it has no value for."""
+    writer = csv.writer(file)
+    writer.writerow(_core.COLUMNS)
+
+    def write(scores: Scores) -> None:
+        writer.writerows(zip(*scores.to_dict().values(), strict=True))
+
+    return write
+
+
+@contextlib.contextmanager
+def progress(paths: list[str]) -> Iterator[Callable[[Scores], None]]:
+    """A bar on a terminal, and nothing anywhere else."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda scores: None
+        return
+    columns = (
+        TextColumn("scoring"),
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TimeRemainingColumn(),
+    )
+    # How long standard input or a pipe is, nobody knows.
+    sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=sum(sizes) if len(sizes) == len(paths) else None, rows=0)
+        rows = 0
+
+        def report(scores: Scores) -> None:
+            nonlocal rows
+            rows += len(scores)
+            bar.update(task, completed=scores.bytes_read, rows=rows)
+
+        yield report
+
+
+def show(summary: Summary, shown: list[dict[str, Any]], *, several_files: bool) -> None:
+    """Print the rows that did not pass, and the summary: as a table on a terminal, as plain lines elsewhere."""
+    console = Console(highlight=False, soft_wrap=True)
+    rows = [
+        [
+            f"{row['file']}: " * several_files + str(row["id"]),
+            row["verdict"],
+            share(row["precision"]),
+            share(row["recall"]),
+            row["reason"],
+        ]
+        for row in shown
+    ]
+    rows = [[_core.printable(cell) for cell in row] for row in rows]
+    if console.is_terminal and rows:
+        table = Table("id", "verdict", "precision", "recall", "reason")
+        for id_, verdict, precision, recall, reason in rows:
+            table.add_row(Text(id_), Text(verdict, style=STYLES[verdict]), precision, recall, Text(reason))
+        Console().print(table)
+    for row in [] if console.is_terminal else rows:
+        click.echo("\t".join(row))
+    others = summary.failed + summary.inconclusive + summary.error - len(shown)
+    if others:
+        click.echo(f"… and {others:,} more that did not pass (--limit shows more, --output writes all)")
+    for line in summary_lines(summary):
+        console.print(line)
+
+
+def summary_lines(summary: Summary) -> Iterator[Text]:
+    """The summary in words."""
+    counts = [(getattr(summary, verdict), verdict) for verdict in _core.VERDICTS]
+    line = Text(f"{summary.rows:,} row{'s' * (summary.rows != 1)}: ")
+    parts = [Text(f"{count:,} {word.replace('_', ' ')}", style=STYLES[word]) for count, word in counts if count]
+    yield line + Text(", ").join(parts)
+    if summary.judged:
+        means = f"precision {share(summary.precision)}, recall {share(summary.recall)}, F1 {share(summary.f1)}"
+        yield Text(
+            f"pass rate {share(summary.pass_rate)}; {means} (means over the {summary.judged:,} that passed or failed)"
+        )
+    if summary.difference_kinds:
+        kinds = sorted(summary.difference_kinds.items(), key=lambda item: -item[1])
+        yield Text("first differences: " + ", ".join(f"{count:,} {kind}" for kind, count in kinds))
+
+
+def share(number: float | None) -> str:
+    """A number from 0 to 1 with three decimals."""
+    return "-" if number is None else f"{number:.3f}"
+
+
+def check_bar(summary: Summary, bar: float) -> None:
+    """Exit with 1 if the pass rate is below the bar, or can't be told."""
+    if summary.pass_rate is None:
+        click.echo("no row passed or failed, so there is no pass rate to hold against --fail-under", err=True)
+        sys.exit(EXIT_BELOW_THE_BAR)
+    if summary.pass_rate < bar:
+        click.echo(f"the pass rate {share(summary.pass_rate)} is below {bar:g}", err=True)
+        sys.exit(EXIT_BELOW_THE_BAR)
