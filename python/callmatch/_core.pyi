@@ -5,6 +5,21 @@ from typing import Any, Final, final
 
 from callmatch.results import Verdict
 
+__all__ = [
+    "ARGUMENT_MODES",
+    "COLUMNS",
+    "DEBUG",
+    "DIFFERENCE_KINDS",
+    "MATCH_MODES",
+    "VERDICTS",
+    "Batch",
+    "FileScorer",
+    "Trajectory",
+    "__version__",
+    "one_of",
+    "printable",
+]
+
 __version__: Final[str]
 DEBUG: Final[bool]
 MATCH_MODES: Final[tuple[str, ...]]

@@ -7,7 +7,9 @@ import csv
 import difflib
 import glob
 import json
+import math
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -50,6 +52,19 @@ class Words(click.Choice[str]):
             name = param.name if param and param.name else "value"
             self.fail(_core.one_of(name, value, list(self.choices)), param, ctx)
         return value
+
+
+class Rate(click.FloatRange):
+    """A number from 0 to 1, and not NaN, which is below nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        rate = super().convert(value, param, ctx)
+        if math.isnan(rate):
+            self.fail(f"{value} is not in the range 0<=x<=1.", param, ctx)
+        return rate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -109,7 +124,7 @@ def main() -> None:
 @click.option(
     "--fail-under",
     metavar="RATE",
-    type=click.FloatRange(0, 1),
+    type=Rate(),
     help="Exit with 1 if the pass rate is lower than this (0 to 1).",
 )
 @click.option(
@@ -168,7 +183,7 @@ def score(
             raise
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if as_json:
-        click.echo(json.dumps({"summary": summary.model_dump(), "rows": shown}, indent=2, ensure_ascii=False))
+        click.echo(to_json({"summary": summary.model_dump(), "rows": shown}, indent=2))
     else:
         show(summary, shown, several_files=len(paths) > 1)
     if fail_under is not None:
@@ -260,7 +275,7 @@ def write_jsonl(file: TextIO) -> Callable[[Scores], None]:
     def write(scores: Scores) -> None:
         columns = scores.to_dict()
         for row in zip(*columns.values(), strict=True):
-            file.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+            file.write(to_json(dict(zip(columns, row, strict=True))) + "\n")
 
     return write
 
@@ -274,6 +289,13 @@ def write_csv(file: TextIO) -> Callable[[Scores], None]:
         writer.writerows(zip(*scores.to_dict().values(), strict=True))
 
     return write
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON text that can be read by people of all languages, and that drives no terminal."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    # These are the control characters that JSON allows as they are; here they can only be inside strings.
+    return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 @contextlib.contextmanager

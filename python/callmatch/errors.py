@@ -39,6 +39,17 @@ def unknown_keyword(where: str, given: Iterable[str], known: Iterable[str]) -> I
     return InvalidType(_core.one_of(f"a keyword of {where}", min(given), list(known)))
 
 
+def missing_keyword(where: str, keyword: str) -> InvalidType:
+    """The error for a keyword that has to be given."""
+    return InvalidType(f"{where} needs the keyword {keyword}")
+
+
+def unknown_word(keyword: str, given: object, known: Iterable[str]) -> InvalidType:
+    """The error for something that can't be a word."""
+    words = ", ".join(known)
+    return InvalidType(f"{keyword} is one of {words}, not {type(given).__name__}", keyword)
+
+
 def unknown_key(where: str, given: Iterable[object], known: Iterable[str]) -> InvalidInput:
     """The error for a key that nothing reads."""
     return InvalidInput(_core.one_of(f"a key of {where}", min(map(str, given)), list(known)), where)

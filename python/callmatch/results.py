@@ -51,7 +51,7 @@ class MetricResult(BaseModel):
         Like `model_construct`, for the fields that are always the same.
         """
         result = cls.__new__(cls)
-        values = {
+        values: dict[str, Any] = {
             "name": name,
             "score": score,
             "verdict": verdict,

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from typing_extensions import Never
 
 from callmatch import _core
 from callmatch.batch import Scores
-from callmatch.errors import InvalidInput, InvalidType, unknown_key, unknown_keyword
+from callmatch.errors import (
+    InvalidInput,
+    InvalidType,
+    missing_keyword,
+    unknown_key,
+    unknown_keyword,
+    unknown_word,
+)
 from callmatch.results import MetricResult
 
 __all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
@@ -22,6 +29,9 @@ Calls = Sequence[object] | str | bytes | None
 """A list of tool calls or of chat messages, or JSON text of one; None: not reported, or nothing is expected."""
 
 File = str | os.PathLike[str]
+
+_MISSING: Any = object()
+"""Not given; as a default it leaves it to us to say what is missing or misspelt."""
 
 
 class ToolCallTrajectory:
@@ -76,13 +86,31 @@ class ToolCallTrajectory:
     ) -> None:
         if unknown:
             raise unknown_keyword("ToolCallTrajectory", unknown, ["match", "arguments", "name"])
-        for keyword, word in (("match", match), ("arguments", arguments), ("name", name)):
-            if not isinstance(word, str):
-                raise InvalidType(f"{keyword} is a string, not {type(word).__name__}", keyword)
+        if not isinstance(match, str):
+            raise unknown_word("match", match, _core.MATCH_MODES)
+        if not isinstance(arguments, str):
+            raise unknown_word("arguments", arguments, _core.ARGUMENT_MODES)
+        if not isinstance(name, str):
+            raise InvalidType(f"name is a string, not {type(name).__name__}", "name")
         self._core = _core.Trajectory(match, arguments)
-        self.match = match
-        self.arguments = arguments
-        self.name = name
+        self._match: MatchMode = match
+        self._arguments: ArgumentMode = arguments
+        self._name = name
+
+    @property
+    def match(self) -> MatchMode:
+        """How the calls must line up."""
+        return self._match
+
+    @property
+    def arguments(self) -> ArgumentMode:
+        """When the arguments of a call match."""
+        return self._arguments
+
+    @property
+    def name(self) -> str:
+        """The name that results carry."""
+        return self._name
 
     def __repr__(self) -> str:
         return f"ToolCallTrajectory(match={self.match!r}, arguments={self.arguments!r}, name={self.name!r})"
@@ -106,10 +134,10 @@ class ToolCallTrajectory:
                 without the key, or with None, nothing is expected and the result is ``not_applicable``.
 
         Returns:
-            A result whose `details` hold ``matched``, ``made``, ``expected`` (counts), ``precision``, ``recall``, ``f1``
-            (from 0 to 1; 1.0 if both sides are empty, 0.0 if one is), ``pairs`` (of ``expected`` and ``actual`` indexes),
-            ``missing`` and ``unexpected`` (the indexes without a partner), ``difference`` (the first call that differs,
-            None if none does), ``reason``, and the two modes.
+            A result whose `details` hold ``matched``, ``made``, ``expected`` (counts), ``precision``, ``recall``,
+            ``f1`` (from 0 to 1; 1.0 if both sides are empty, 0.0 if one is), ``pairs`` (of ``expected`` and ``actual``
+            indexes), ``missing`` and ``unexpected`` (the indexes without a partner), ``difference`` (the first call
+            that differs, None if none does), ``reason``, and the two modes.
 
         Raises:
             InvalidInput: A value that can't be, with the path to it.
@@ -131,13 +159,13 @@ class ToolCallTrajectory:
             expected = expectations.get("tool_calls")
             if len(expectations) != ("tool_calls" in expectations):
                 raise unknown_key("expectations", set(expectations) - {"tool_calls"}, ["tool_calls"])
-        return MetricResult._of(self.name, *self._core.evaluate(tool_calls, expected))
+        return MetricResult._of(self._name, *self._core.evaluate(tool_calls, expected))
 
     def evaluate_batch(
         self,
         *,
-        tool_calls: Iterable[Calls],
-        expected_tool_calls: Iterable[Calls],
+        tool_calls: Iterable[Calls] = _MISSING,
+        expected_tool_calls: Iterable[Calls] = _MISSING,
         **unknown: Never,
     ) -> Scores:
         """Judge many traces at once.
@@ -167,9 +195,8 @@ class ToolCallTrajectory:
         made = _rows("tool_calls", tool_calls)
         expected = _rows("expected_tool_calls", expected_tool_calls)
         if len(made) != len(expected):
-            raise InvalidInput(
-                f"tool_calls has {len(made)} rows, expected_tool_calls has {len(expected)}; both need one for each trace"
-            )
+            counts = f"tool_calls has {len(made)} rows, expected_tool_calls has {len(expected)}"
+            raise InvalidInput(f"{counts}; both need one for each trace")
         return Scores(self._core.evaluate_batch(made, expected), self.name)
 
     def evaluate_file(
@@ -187,20 +214,20 @@ class ToolCallTrajectory:
         Args:
             files: One file or several, of JSON Lines or a JSON array of records, plain or compressed with gzip or
                 Zstandard. ``"-"`` is standard input.
-            actual: Where in a record the calls are that were made, as a list of calls or of chat messages: a dotted path
-                (``info.task.actions``) or a JSON pointer (``/info/task/actions``). Not there: not reported.
+            actual: Where in a record the calls are that were made, as a list of calls or of chat messages: a dotted
+                path (``info.task.actions``) or a JSON pointer (``/info/task/actions``). Not there: not reported.
             expected: Where the expected ones are. Not there: the row is ``not_applicable``.
             id: Where the id of the record is. Not there: the line is its id.
             threads: How many threads read and compare; None for as many as there are cores.
 
         Returns:
-            An iterator over the scores of some thousand records at a time, in the order of the files. A record that can't
-            be read has the verdict ``error``, and its error names file and line.
+            An iterator over the scores of some thousand records at a time, in the order of the files. A record that
+            can't be read has the verdict ``error``, and its error names file and line.
 
         Raises:
             OSError: A file that is missing, a directory, or may not be read.
-            InvalidInput: A file that holds no records, no text, or compressed data that is damaged or ends too early; or
-                a field that is in no record of any file (at the end).
+            InvalidInput: A file that holds no records, no text, or compressed data that is damaged or ends too early;
+                or a field that is in no record of any file (at the end).
             InvalidType: An argument of the wrong type.
         """
         if unknown:
@@ -220,7 +247,10 @@ def _rebuild(match: MatchMode, arguments: ArgumentMode, name: str) -> ToolCallTr
 
 
 def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+    if rows is _MISSING:
+        raise missing_keyword("evaluate_batch", keyword)
+    # A set has no order, so its rows would be those of other traces.
+    if isinstance(rows, (str, bytes, Mapping, Set)) or not isinstance(rows, Iterable):
         kind = type(rows).__name__
         raise InvalidType(f"{keyword}: expected a list with the calls of each trace, got {kind}", keyword)
     return tuple(rows)

@@ -1,5 +1,7 @@
 //! Reading tool calls in the shapes that people have them in (SPEC, section 1).
 
+use std::fmt;
+
 use bumpalo::Bump;
 
 use crate::{
@@ -164,7 +166,7 @@ impl<'a> Reader<'a> {
             return Err(Error::wrong_type(message));
         };
         let mut found = Found::default();
-        found.collect(members, 1, self)?;
+        found.collect(members, false, self)?;
         let Some((_, name)) = found.name else {
             let message = format!("a tool call without a name; it is given as {}", Key::NAMES.join(" or "));
             return Err(Error::value(message));
@@ -211,27 +213,36 @@ fn utf8<'a>(text: Text<'a>, bump: &'a Bump) -> &'a [u8] {
     bytes.into_bump_slice()
 }
 
-/// What a call says, each with the key that it was found under.
+/// What a call says, each with the place that it was found in.
 #[derive(Default)]
 struct Found<'a> {
-    name: Option<(&'static str, Text<'a>)>,
-    arguments: Option<(&'static str, Arguments<'a>)>,
+    name: Option<(Place, Text<'a>)>,
+    arguments: Option<(Place, Arguments<'a>)>,
+}
+
+/// A key, and whether it is inside `function`.
+#[derive(Clone, Copy)]
+struct Place(&'static str, bool);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.1 { "function." } else { "" }, self.0)
+    }
 }
 
 impl<'a> Found<'a> {
-    /// `levels`: how many more functions inside one another are looked into.
-    fn collect(&mut self, members: Object<'a>, levels: usize, reader: Reader<'a>) -> Result<(), Error> {
+    fn collect(&mut self, members: Object<'a>, nested: bool, reader: Reader<'a>) -> Result<(), Error> {
         for member in members {
             match (Key::of(member.key), member.value) {
-                (Key::Name(key), Value::Text(text)) => set(&mut self.name, key, text, |a, b| a == b)?,
+                (Key::Name(key), Value::Text(text)) => set(&mut self.name, Place(key, nested), text, |a, b| a == b)?,
                 (Key::Arguments(key), value) => {
                     match reader.arguments(value).map_err(|error| error.at_key(member.key))? {
                         Arguments::NotRecorded => {}
-                        read => set(&mut self.arguments, key, read, same_arguments)?,
+                        read => set(&mut self.arguments, Place(key, nested), read, same_arguments)?,
                     }
                 }
-                (Key::Function, Value::Object(members)) if levels > 0 => {
-                    self.collect(members, levels - 1, reader).map_err(|error| error.at_key(member.key))?;
+                (Key::Function, Value::Object(members)) if !nested => {
+                    self.collect(members, true, reader).map_err(|error| error.at_key(member.key))?;
                 }
                 (Key::Name(_) | Key::Function, Value::Null) | (Key::Message(_) | Key::Other, _) => {}
                 (Key::Name(_), other) => {
@@ -249,19 +260,14 @@ impl<'a> Found<'a> {
 }
 
 /// Two names for one thing must agree.
-fn set<T: Copy>(
-    slot: &mut Option<(&'static str, T)>,
-    key: &'static str,
-    value: T,
-    same: fn(T, T) -> bool,
-) -> Result<(), Error> {
+fn set<T: Copy>(slot: &mut Option<(Place, T)>, place: Place, value: T, same: fn(T, T) -> bool) -> Result<(), Error> {
     match *slot {
         Some((first, old)) if !same(old, value) => {
-            Err(Error::value(format!("{first} and {key} mean the same and have different values")))
+            Err(Error::value(format!("{first} and {place} mean the same and have different values")))
         }
         Some(_) => Ok(()),
         None => {
-            *slot = Some((key, value));
+            *slot = Some((place, value));
             Ok(())
         }
     }

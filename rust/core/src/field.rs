@@ -43,7 +43,7 @@ impl Field {
 }
 
 fn show(key: Text<'_>) -> String {
-    crate::show::cut(&crate::show::plain(key))
+    crate::show::in_a_sentence(&crate::show::storable(key))
 }
 
 #[cfg(test)]

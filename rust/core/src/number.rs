@@ -90,7 +90,7 @@ pub fn float_equal(a: f64, b: f64) -> bool {
 #[inline]
 fn as_int(float: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2^63; -2^63 itself is an i64
-    (float >= -LIMIT && float < LIMIT && float.trunc() == float).then_some(float as i64)
+    ((-LIMIT..LIMIT).contains(&float) && float.trunc() == float).then_some(float as i64)
 }
 
 #[inline]

@@ -25,7 +25,7 @@ pub fn sentence(report: &Report, mode: MatchMode) -> String {
 }
 
 fn tool(name: &str) -> String {
-    format!("`{}`", show::cut(name))
+    format!("`{}`", show::in_a_sentence(name))
 }
 
 /// "1 call", "2 calls"
@@ -132,7 +132,7 @@ fn arguments(name: &str, difference: &Difference, paired: bool) -> String {
         Compared::Read => {
             // One step down is told by its key, as people write it.
             let pointer = difference.texts.get(Part::Pointer).unwrap_or_default();
-            let place = show::cut(match pointer.strip_prefix('/') {
+            let place = show::in_a_sentence(match pointer.strip_prefix('/') {
                 Some(key) if !key.contains(['/', '~']) && !key.is_empty() => key,
                 _ => pointer,
             });

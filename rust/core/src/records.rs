@@ -33,6 +33,8 @@ pub struct Records<R> {
     /// What was read and not given out yet.
     buffer: Vec<u8>,
     spare: Vec<u8>,
+    /// How long the buffer is to become; kept while reading it was interrupted.
+    wanted: usize,
     at_end: bool,
     finished: bool,
     layout: Option<Layout>,
@@ -61,6 +63,7 @@ impl<R: Read> Records<R> {
             most,
             buffer: Vec::new(),
             spare: Vec::new(),
+            wanted: 0,
             at_end: false,
             finished: false,
             layout: None,
@@ -109,17 +112,16 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Read a block more than what is left over.
+    /// Read on until there is a block, or twice as much as was not enough. After an error this can be tried again.
     fn fill(&mut self) -> io::Result<()> {
-        if self.at_end {
-            return Ok(());
+        if self.wanted <= self.buffer.len() {
+            self.wanted = self.buffer.len() + self.block.max(self.buffer.len());
         }
-        let wanted = self.block.max(self.buffer.len());
-        let before = self.buffer.len();
-        self.buffer.reserve_exact(wanted);
-        let count = self.source.by_ref().take(wanted as u64).read_to_end(&mut self.buffer)?;
-        debug_assert_eq!(before + count, self.buffer.len());
-        self.at_end = count < wanted;
+        let missing = self.wanted - self.buffer.len();
+        self.buffer.reserve_exact(missing);
+        let count = self.source.by_ref().take(missing as u64).read_to_end(&mut self.buffer)?;
+        self.at_end = count < missing;
+        self.wanted = 0;
         Ok(())
     }
 

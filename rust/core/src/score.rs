@@ -48,6 +48,8 @@ impl Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Id {
     Int(i64),
+    /// The digits of an integer that `Int` can't hold.
+    Big(Box<str>),
     Text(Box<str>),
 }
 
@@ -146,11 +148,15 @@ pub fn score_values<'a>(
     })
 }
 
+/// Python converts no more digits than 4,300.
+const MOST_DIGITS: usize = 4000;
+
 fn id_of(value: Value<'_>) -> Option<Id> {
     match value {
         Value::Null => None,
         Value::Int(int) => Some(Id::Int(int)),
         Value::Text(text) => Some(Id::Text(show::storable(text).into())),
+        Value::Big(big) => big.digits(MOST_DIGITS).map(|digits| Id::Big(digits.into())),
         other => {
             let mut json = String::new();
             show::value(other, &mut json);
@@ -174,7 +180,7 @@ pub struct Scorer {
     pool: Option<rayon::ThreadPool>,
     file: Option<Open>,
     /// The block that was read while the last one was scored.
-    ahead: Option<Block>,
+    ahead: Option<io::Result<Option<Block>>>,
     found: Found,
     /// For a field that was in no record: what the first record has instead.
     instead: Option<Vec<(String, Vec<String>)>>,
@@ -211,11 +217,11 @@ impl Scorer {
         Ok(())
     }
 
-    /// The rows of the next block of the file, or None at its end.
+    /// The rows of the next block of the file, or None at its end. After [`source::is_interrupt`] this can be called again.
     pub fn next_chunk(&mut self) -> io::Result<Option<Chunk>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let block = match self.ahead.take() {
-            Some(block) => Some(block),
+            Some(block) => block?,
             None => file.records.next_block()?,
         };
         let Some(block) = block else {
@@ -233,7 +239,7 @@ impl Scorer {
             None => {
                 let mut worker = Worker::default();
                 let each = block.records.iter().map(|record| score(&mut worker, task, &block.bytes, record, name));
-                (each.collect(), Ok(None))
+                (each.collect(), None)
             }
             Some(pool) => {
                 let mut rows: Vec<Row> = Vec::new();
@@ -247,10 +253,11 @@ impl Scorer {
                     });
                     file.records.next_block()
                 });
-                (rows, ahead)
+                (rows, Some(ahead))
             }
         };
-        self.ahead = ahead?;
+        // An error waits for its turn; an interrupted reading is taken up again.
+        self.ahead = ahead.filter(|ahead| !ahead.as_ref().is_err_and(source::is_interrupt));
         for (row, record) in rows.iter().zip(&block.records) {
             if row.found.readable && self.instead.is_none() {
                 self.instead =

@@ -28,44 +28,46 @@ pub fn value(value: Value<'_>, out: &mut String) -> bool {
 
 impl Shown<'_> {
     pub fn in_a_sentence(self) -> String {
-        if self.whole { cut(self.json) } else { cut(&format!("{}…", self.json)) }
+        if self.whole { in_a_sentence(self.json) } else { in_a_sentence(&format!("{}…", self.json)) }
     }
 }
 
-/// At most [`IN_A_SENTENCE`] characters; an ellipsis marks a cut.
-pub fn cut(text: &str) -> String {
+/// A text as it stands in a sentence: without what [`visible`] forbids, and at most [`IN_A_SENTENCE`] characters of it; an
+/// ellipsis marks a cut.
+pub fn in_a_sentence(text: &str) -> String {
+    let text = plain(Text::from(text));
     match text.char_indices().nth(IN_A_SENTENCE) {
         Some((end, _)) => format!("{}…", text[..end].trim_end_matches(['…', '\\'])),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
 /// The text itself, with lone surrogates as escapes, since UTF-8 has none.
 pub fn storable(text: Text<'_>) -> String {
     let mut out = String::new();
+    write_storable(text, &mut out);
+    out
+}
+
+pub fn write_storable(text: Text<'_>, out: &mut String) {
     for point in text.code_points() {
         match char::from_u32(point) {
             Some(c) => out.push(c),
-            None => escape(&mut out, point),
+            None => escape(out, point),
         }
     }
-    out
 }
 
 /// A name or key without quotes.
 pub fn plain(text: Text<'_>) -> String {
     let mut out = String::new();
-    write_plain(text, &mut out);
-    out
-}
-
-pub fn write_plain(text: Text<'_>, out: &mut String) {
     for point in text.code_points() {
         match visible(point) {
             Some(c) => out.push(c),
-            None => escape(out, point),
+            None => escape(&mut out, point),
         }
     }
+    out
 }
 
 fn escape(out: &mut String, point: u32) {

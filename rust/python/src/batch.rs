@@ -16,7 +16,7 @@ use pyo3::{
     exceptions::PyIndexError,
     intern,
     prelude::*,
-    types::{PyDict, PyList, PyString, PyTuple},
+    types::{PyDict, PyInt, PyList, PyString, PyTuple},
 };
 
 /// The columns, in the order in which they are written to files.
@@ -146,6 +146,7 @@ impl<'py> IntoPyObject<'py> for IdObject<'_> {
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.0 {
             Id::Int(int) => int.into_pyobject(py)?.into_any(),
+            Id::Big(digits) => py.get_type::<PyInt>().call1((&**digits,))?,
             Id::Text(text) => PyString::new(py, text).into_any(),
         })
     }
@@ -239,7 +240,7 @@ fn value<'py>(py: Python<'py>, read: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         Value::Float(float) => float.into_pyobject(py)?.into_any(),
         Value::Big(big) => {
             let digits = big.digits(usize::MAX / 4).unwrap_or_default();
-            py.get_type::<pyo3::types::PyInt>().call1((digits,))?
+            py.get_type::<PyInt>().call1((digits,))?
         }
         Value::Text(text) => {
             let text: String = text.code_points().map(|point| char::from_u32(point).unwrap_or('\u{fffd}')).collect();

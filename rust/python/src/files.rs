@@ -1,7 +1,8 @@
 //! `_core.FileScorer`: scoring the records of files, block by block.
 
 use std::{
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
     sync::{Mutex, atomic::Ordering},
 };
 
@@ -9,7 +10,7 @@ use callmatch_core::{
     field::Field,
     options::Options,
     score::{Scorer, Task},
-    source::Progress,
+    source::{self, Progress},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
@@ -42,8 +43,8 @@ impl FileScorer {
     /// Go on with a file; `-` is standard input.
     fn open(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.locked(py, |state| {
-            state.path = path;
-            state.scorer.open(&state.path, self.progress.clone())
+            state.path.clone_from(&path);
+            state.scorer.open(&path, self.progress.clone())
         })
     }
 
@@ -66,18 +67,22 @@ fn poisoned() -> PyErr {
 }
 
 impl FileScorer {
-    fn locked<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut State) -> std::io::Result<T> + Send,
-    ) -> PyResult<T> {
-        let done = py.detach(|| {
-            let mut state = self.state.lock().map_err(|_| None)?;
-            work(&mut state).map_err(|error| Some((error, state.path.clone())))
-        });
-        done.map_err(|failed: Option<(std::io::Error, PathBuf)>| match failed {
-            Some((error, path)) => errors::of_file(py, Path::new(&path), &error),
-            None => poisoned(),
-        })
+    /// Work while other threads may run Python code; a signal that interrupts it is seen to, and then it goes on.
+    fn locked<T: Send>(&self, py: Python<'_>, work: impl Fn(&mut State) -> io::Result<T> + Sync) -> PyResult<T> {
+        loop {
+            let done = py.detach(|| {
+                let mut state = self.state.lock().map_err(|_| None)?;
+                work(&mut state).map_err(|error| Some((error, state.path.clone())))
+            });
+            return match done {
+                Ok(done) => Ok(done),
+                Err(None) => Err(poisoned()),
+                Err(Some((error, _))) if source::is_interrupt(&error) => {
+                    py.check_signals()?;
+                    continue;
+                }
+                Err(Some((error, path))) => Err(errors::of_file(py, &path, &error)),
+            };
+        }
     }
 }

@@ -3,11 +3,12 @@
 use super::{Check, Pairing, order};
 use crate::{
     call::Arguments,
-    compare::{self, Step},
+    compare::{self, Mismatch, Step},
     options::{DifferenceKind, MatchMode},
     report::{ArgumentDifference, Compared, Difference, Part, Texts},
     show,
     text::Text,
+    value::Value,
 };
 
 /// Of a check that fails with unknown fits taken for none.
@@ -80,7 +81,7 @@ impl Check<'_, '_> {
         let tool = self.expectation.tools[expected];
         let mut texts = named(self.expectation.calls[expected].name);
         if let Some(other) = other {
-            texts.write(Part::Other, |out| plainly(self.actual[other].name, out));
+            texts.write(Part::Other, |out| write_name(self.actual[other].name, out));
         }
         Difference {
             kind,
@@ -116,26 +117,26 @@ impl Check<'_, '_> {
             Arguments::NotRecorded => (Compared::NotRecorded, None),
             Arguments::Unreadable => (Compared::Unreadable, None),
         };
+        // Where there is nothing to compare with, all of it differs.
+        let mismatch =
+            mismatch.unwrap_or(Mismatch { pointer: Vec::new(), actual: None, expected: Some(Value::Object(listed)) });
         let mut difference = self.about_expected(DifferenceKind::Arguments, expected, None);
         difference.actual_index = Some(actual as u32);
         difference.arguments = Some(ArgumentDifference { compared: actual as u32, state });
         let texts = &mut difference.texts;
-        let steps = mismatch.as_ref().map_or(&[][..], |mismatch| &mismatch.pointer);
         texts.write(Part::Pointer, |out| {
-            for step in steps {
+            for step in &mismatch.pointer {
                 out.push('/');
                 match step {
                     Step::Index(index) => out.push_str(&index.to_string()),
-                    Step::Key(key) => out.push_str(&show::plain(*key).replace('~', "~0").replace('/', "~1")),
+                    Step::Key(key) => out.push_str(&show::storable(*key).replace('~', "~0").replace('/', "~1")),
                 }
             }
             true
         });
-        if let Some(mismatch) = mismatch {
-            for (part, value) in [(Part::Actual, mismatch.actual), (Part::Expected, mismatch.expected)] {
-                if let Some(value) = value {
-                    texts.write(part, |out| show::value(value, out));
-                }
+        for (part, value) in [(Part::Actual, mismatch.actual), (Part::Expected, mismatch.expected)] {
+            if let Some(value) = value {
+                texts.write(part, |out| show::value(value, out));
             }
         }
         difference
@@ -144,12 +145,12 @@ impl Check<'_, '_> {
 
 fn named(name: Text<'_>) -> Texts {
     let mut texts = Texts::default();
-    texts.write(Part::Name, |out| plainly(name, out));
+    texts.write(Part::Name, |out| write_name(name, out));
     texts
 }
 
-fn plainly(name: Text<'_>, out: &mut String) -> bool {
-    show::write_plain(name, out);
+fn write_name(name: Text<'_>, out: &mut String) -> bool {
+    show::write_storable(name, out);
     true
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn check<'a>(expectation: &Expectation<'a>, actual: &[Call<'a>], scra
         };
         if let (true, Some(unknown)) = (could_pass, unknown) {
             report.verdict = Verdict::Inconclusive;
-            report.unrecorded = Some(Box::new((unknown as u32, crate::show::plain(actual[unknown].name))));
+            report.unrecorded = Some(Box::new((unknown as u32, crate::show::storable(actual[unknown].name))));
         } else {
             report.verdict = Verdict::Failed;
             report.difference = Some(Box::new(difference::first(&mut check, pairing)));

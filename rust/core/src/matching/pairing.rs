@@ -461,9 +461,7 @@ impl Search {
                 break;
             }
             let owner = std::mem::replace(&mut self.owner[right], GIVEN_UP);
-            if owner == NONE {
-                free -= 1;
-            } else if self.augment(graph, owner) {
+            if owner == NONE || self.augment(graph, owner) {
                 free -= 1;
             } else {
                 self.owner[right] = owner;
