@@ -427,17 +427,14 @@ fn word_end(bytes: &[u8], position: usize) -> Option<usize> {
     (special != 0).then(|| position + (special.trailing_zeros() / 8) as usize)
 }
 
-/// A bit for a key. Keys of the same bit may be the same; few others have the same.
+/// A bit for a key: the same keys have the same, and most others have another.
 #[inline]
 fn key_bit(key: Text<'_>) -> u64 {
     let Text::Utf8(bytes) = key else { return u64::MAX };
-    let word = match bytes.first_chunk::<8>() {
-        Some(&chunk) => u64::from_le_bytes(chunk),
-        None => bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
-    };
-    let last = u64::from(bytes.last().copied().unwrap_or_default());
-    let mixed = (word ^ (bytes.len() as u64) << 57 ^ last << 49).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    1 << (mixed >> 58)
+    let byte = |place: usize| bytes.get(place).copied().map_or(0, usize::from);
+    let length = bytes.len();
+    let mixed = byte(0) ^ byte(length / 2) << 1 ^ byte(length.wrapping_sub(1)) << 3 ^ length << 2;
+    1 << (mixed & 63)
 }
 
 /// Of members with the same key, from `start` on, keep the last value (in the place of the first, as Python does).

@@ -3,7 +3,7 @@
 //! The way of a call: a reader makes [`value::Value`]s out of JSON bytes ([`json`]) or of Python objects (the binding);
 //! [`call::Reader`] finds the calls in them; an [`expected::Expectation`] is held against them by [`matching`], which
 //! compares arguments with [`compare`]; the answer is a [`report::Report`], and [`reason`] makes a sentence of it.
-//! [`records`] and [`score`] do that for every record of a file.
+//! [`files`] does that for every record of a file, which [`records`] finds.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ pub mod compare;
 pub mod error;
 pub mod expected;
 pub mod field;
+pub mod files;
 pub mod json;
 pub mod matching;
 pub mod number;

@@ -8,7 +8,7 @@ use std::{
 
 use memchr::{memchr, memchr2};
 
-/// Bytes that hold whole records.
+/// Bytes that hold whole records, and perhaps others behind them.
 pub struct Block {
     pub bytes: Vec<u8>,
     pub records: Vec<Record>,
@@ -21,8 +21,8 @@ pub struct Record {
     pub bytes: Result<Range<usize>, String>,
 }
 
-/// How much is read at a time.
-pub const BLOCK: usize = 4 << 20;
+/// How much is read at a time: what stays in the cache of a core until it has been parsed.
+pub const BLOCK: usize = 256 << 10;
 /// A longer record is an error instead of being read.
 pub const MOST_BYTES: usize = 256 << 20;
 
@@ -30,11 +30,11 @@ pub struct Records<R> {
     source: R,
     block: usize,
     most: usize,
-    /// What was read and not given out yet.
+    /// What was read and not given out yet, and behind it room that is written over: clearing it costs as much as reading.
     buffer: Vec<u8>,
-    spare: Vec<u8>,
-    /// How long the buffer is to become; kept while reading it was interrupted.
-    wanted: usize,
+    filled: usize,
+    /// Buffers to be used again.
+    spare: Vec<Vec<u8>>,
     at_end: bool,
     finished: bool,
     layout: Option<Layout>,
@@ -62,8 +62,8 @@ impl<R: Read> Records<R> {
             block,
             most,
             buffer: Vec::new(),
+            filled: 0,
             spare: Vec::new(),
-            wanted: 0,
             at_end: false,
             finished: false,
             layout: None,
@@ -81,7 +81,7 @@ impl<R: Read> Records<R> {
             };
             let mut records = Vec::new();
             let mut split = Split {
-                buffer: &self.buffer,
+                buffer: &self.buffer[..self.filled],
                 at_end: self.at_end,
                 most: self.most,
                 place: &mut self.place,
@@ -93,44 +93,59 @@ impl<R: Read> Records<R> {
                 Layout::Values(scan) => scan.split(&mut split),
             };
             self.finished = self.at_end;
-            let mut rest = std::mem::take(&mut self.spare);
-            rest.clear();
-            rest.extend_from_slice(&self.buffer[done..]);
-            let bytes = std::mem::replace(&mut self.buffer, rest);
-            if !records.is_empty() {
-                return Ok(Some(Block { bytes, records }));
+            let rest = done..self.filled;
+            self.filled = rest.len();
+            if records.is_empty() {
+                self.buffer.copy_within(rest, 0);
+                continue;
             }
-            self.spare = bytes;
+            let mut buffer = self.spare.pop().unwrap_or_default();
+            if buffer.len() < rest.len() {
+                buffer.resize(rest.len(), 0);
+            }
+            buffer[..rest.len()].copy_from_slice(&self.buffer[rest]);
+            let bytes = std::mem::replace(&mut self.buffer, buffer);
+            return Ok(Some(Block { bytes, records }));
         }
         Ok(None)
     }
 
-    /// Use the memory of a block again; fresh memory costs as much as reading into it.
+    /// Use the memory of a block again.
     pub fn recycle(&mut self, block: Block) {
-        if block.bytes.capacity() <= 4 * self.block {
-            self.spare = block.bytes;
+        if block.bytes.len() <= 4 * self.block {
+            self.spare.push(block.bytes);
         }
     }
 
-    /// Read on until there is a block, or twice as much as was not enough. After an error this can be tried again.
+    /// Read a block, or as much again as was not enough for a record.
     fn fill(&mut self) -> io::Result<()> {
-        if self.wanted <= self.buffer.len() {
-            self.wanted = self.buffer.len() + self.block.max(self.buffer.len());
+        if self.at_end {
+            return Ok(());
         }
-        let missing = self.wanted - self.buffer.len();
-        self.buffer.reserve_exact(missing);
-        let count = self.source.by_ref().take(missing as u64).read_to_end(&mut self.buffer)?;
-        self.at_end = count < missing;
-        self.wanted = 0;
+        let wanted = self.filled + self.block.max(self.filled);
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        while self.filled < wanted && !self.at_end {
+            match self.source.read(&mut self.buffer[self.filled..wanted]) {
+                Ok(count) => {
+                    self.filled += count;
+                    self.at_end = count == 0;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(())
     }
 
     /// Tell the layout by the first bytes, and step over a byte order mark.
     fn recognise(&mut self) -> io::Result<Layout> {
-        if self.buffer.starts_with(b"\xef\xbb\xbf") {
-            self.buffer.drain(..3);
+        if self.buffer[..self.filled].starts_with(b"\xef\xbb\xbf") {
+            self.buffer.copy_within(3..self.filled, 0);
+            self.filled -= 3;
         }
-        let head = &self.buffer[..self.buffer.len().min(1 << 16)];
+        let head = &self.buffer[..self.filled.min(1 << 16)];
         if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || memchr(0, head).is_some() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not JSON text in UTF-8 (binary data, or UTF-16)"));
         }

@@ -26,33 +26,30 @@ pub fn open(path: &Path, progress: Progress) -> io::Result<Box<dyn Read + Send>>
         }
         Box::new(file)
     };
-    Ok(Box::new(Decompressed {
-        raw: Some(Counted { inner: raw, progress }),
-        head: Vec::new(),
-        inner: Box::new(io::empty()),
-    }))
+    Ok(Box::new(Decompressed { raw: Some(Counted { inner: raw, progress }), inner: Box::new(io::empty()) }))
 }
 
-/// Finds out at the first reading what it is.
+/// Finds out at the first reading what it is, so that opening waits for nothing.
 struct Decompressed {
-    /// Until then: the raw bytes, and the first of them.
+    /// Until then: the raw bytes.
     raw: Option<Counted>,
-    head: Vec<u8>,
     inner: Box<dyn Read + Send>,
 }
 
 impl Read for Decompressed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(raw) = &mut self.raw {
-            raw.take(4 - self.head.len() as u64).read_to_end(&mut self.head)?;
-            if let Some(raw) = self.raw.take() {
-                let whole = Cursor::new(self.head.clone()).chain(raw);
-                self.inner = match self.head[..] {
-                    [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
-                    [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
-                    _ => Box::new(whole),
-                };
-            }
+        if let Some(mut raw) = self.raw.take() {
+            let mut head = Vec::new();
+            raw.by_ref().take(4).read_to_end(&mut head)?;
+            let (gzip, zstandard) = (head.starts_with(&[0x1f, 0x8b]), head == [0x28, 0xb5, 0x2f, 0xfd]);
+            let whole = Cursor::new(head).chain(raw);
+            self.inner = if gzip {
+                Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+            } else if zstandard {
+                Box::new(zstd::Decoder::new(whole)?)
+            } else {
+                Box::new(whole)
+            };
         }
         self.inner.read(buffer)
     }
@@ -64,18 +61,9 @@ struct Counted {
 }
 
 impl Read for Counted {
-    /// A signal ends the reading with [`is_interrupt`]: the standard library would wait on, deaf to Ctrl-C. Nothing that was
-    /// read is lost, and reading may go on.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::Interrupted => io::ErrorKind::WouldBlock.into(),
-            _ => error,
-        })?;
+        let count = self.inner.read(buffer)?;
         self.progress.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
-}
-
-pub fn is_interrupt(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
 }

@@ -4,17 +4,22 @@ use std::{
     io,
     path::PathBuf,
     sync::{Mutex, atomic::Ordering},
+    time::Duration,
 };
 
 use callmatch_core::{
     field::Field,
+    files::{Next, Scorer},
     options::Options,
-    score::{Scorer, Task},
-    source::{self, Progress},
+    score::Task,
+    source::Progress,
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
 use crate::{batch::Batch, errors, trajectory::Trajectory};
+
+/// How long a wait for rows may last before signals (Ctrl-C) are looked at.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 #[pyclass(frozen, module = "callmatch._core")]
 pub struct FileScorer {
@@ -32,27 +37,36 @@ struct State {
 impl FileScorer {
     /// `threads`: 0 for as many as there are cores.
     #[new]
-    fn new(trajectory: &Trajectory, actual: &str, expected: &str, id: &str, threads: usize) -> PyResult<Self> {
+    fn new(trajectory: &Trajectory, actual: &str, expected: &str, id: &str, threads: usize) -> Self {
         let [actual, expected, id] = [actual, expected, id].map(Field::parse);
         let options = trajectory.options;
-        let scorer = Scorer::new(Task { options, actual, expected, id }, threads)?;
+        let scorer = Scorer::new(Task { options, actual, expected, id }, threads);
         let state = State { scorer, path: PathBuf::new() };
-        Ok(FileScorer { options, progress: Progress::default(), state: Mutex::new(state) })
+        FileScorer { options, progress: Progress::default(), state: Mutex::new(state) }
     }
 
     /// Go on with a file; `-` is standard input.
     fn open(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.locked(py, |state| {
-            state.path.clone_from(&path);
-            state.scorer.open(&path, self.progress.clone())
+            state.path = path;
+            state.scorer.open(&state.path, self.progress.clone())
         })
     }
 
-    /// The rows of the next block, or None at the end of the file.
+    /// The rows of the next part of the file, or None at its end.
     fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let chunk = self.locked(py, |state| state.scorer.next_chunk())?;
-        let bytes_read = self.progress.load(Ordering::Relaxed);
-        Ok(chunk.map(|chunk| Batch { options: self.options, file: Some(chunk.file), rows: chunk.rows, bytes_read }))
+        loop {
+            let chunk = match self.locked(py, |state| state.scorer.next(BETWEEN_SIGNALS))? {
+                Next::Chunk(chunk) => chunk,
+                Next::Pending => {
+                    py.check_signals()?;
+                    continue;
+                }
+                Next::End => return Ok(None),
+            };
+            let bytes_read = self.progress.load(Ordering::Relaxed);
+            return Ok(Some(Batch { options: self.options, file: Some(chunk.file), rows: chunk.rows, bytes_read }));
+        }
     }
 
     /// After the last file: raises if a field was in no record.
@@ -67,22 +81,15 @@ fn poisoned() -> PyErr {
 }
 
 impl FileScorer {
-    /// Work while other threads may run Python code; a signal that interrupts it is seen to, and then it goes on.
-    fn locked<T: Send>(&self, py: Python<'_>, work: impl Fn(&mut State) -> io::Result<T> + Sync) -> PyResult<T> {
-        loop {
-            let done = py.detach(|| {
-                let mut state = self.state.lock().map_err(|_| None)?;
-                work(&mut state).map_err(|error| Some((error, state.path.clone())))
-            });
-            return match done {
-                Ok(done) => Ok(done),
-                Err(None) => Err(poisoned()),
-                Err(Some((error, _))) if source::is_interrupt(&error) => {
-                    py.check_signals()?;
-                    continue;
-                }
-                Err(Some((error, path))) => Err(errors::of_file(py, &path, &error)),
-            };
-        }
+    /// Work while other threads may run Python code.
+    fn locked<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> io::Result<T> + Send) -> PyResult<T> {
+        let done = py.detach(|| {
+            let mut state = self.state.lock().map_err(|_| None)?;
+            work(&mut state).map_err(|error| Some((error, state.path.clone())))
+        });
+        done.map_err(|failed| match failed {
+            Some((error, path)) => errors::of_file(py, &path, &error),
+            None => poisoned(),
+        })
     }
 }
