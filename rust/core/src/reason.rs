@@ -104,9 +104,8 @@ fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
             format!("Call {at} was {other}; expected {name}{never}.")
         }
         DifferenceKind::Order => {
-            let at = place(difference.actual_index);
-            let again = if name == other { " again" } else { "" };
-            format!("{name} was called before {other} (call {at}); it was expected{again} after it.")
+            let (at, other_at) = (place(difference.actual_index), place(difference.other_index));
+            format!("{name} (call {at}) was called before {other} (call {other_at}); it was expected after it.")
         }
         DifferenceKind::Arguments => {
             let repeated = if called > 1 || wanted > 1 {

@@ -28,6 +28,8 @@ pub struct Difference {
     pub kind: DifferenceKind,
     pub expected_index: Option<u32>,
     pub actual_index: Option<u32>,
+    /// `name`: the call that was made instead. `order`: the call that was made after it.
+    pub other_index: Option<u32>,
     /// How often the tool was called, and how often that was expected.
     pub called: u32,
     pub wanted: u32,
@@ -64,7 +66,7 @@ pub struct Texts {
 pub enum Part {
     /// The tool of the call.
     Name,
-    /// `name`: the tool that was called instead. `order`: the tool that was called after it.
+    /// The tool of the other call.
     Other,
     /// JSON pointer of the first place of the arguments that differs.
     Pointer,

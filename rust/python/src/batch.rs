@@ -16,7 +16,7 @@ use pyo3::{
     exceptions::PyIndexError,
     intern,
     prelude::*,
-    types::{PyDict, PyInt, PyList, PyString, PyTuple},
+    types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 
 /// The columns, in the order in which they are written to files.
@@ -63,7 +63,14 @@ impl Batch {
     }
 
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let counts = |share: fn(Counts) -> f64| self.list(py, move |report| report.counts().map(share));
+        // Most shares are one of these two, and a float object needs no memory twice.
+        let (none, all) = (PyFloat::new(py, 0.0), PyFloat::new(py, 1.0));
+        let float = |number: f64| match number {
+            0.0 => none.clone(),
+            1.0 => all.clone(),
+            other => PyFloat::new(py, other),
+        };
+        let counts = |share: fn(Counts) -> f64| self.list(py, |report| Some(float(share(report.counts()?))));
         match name {
             "id" => PyList::new(py, self.rows.iter().map(|row| IdObject(&row.id))),
             "file" => {
@@ -71,7 +78,7 @@ impl Batch {
                 PyList::new(py, self.rows.iter().map(|_| &file))
             }
             "line" => PyList::new(py, self.rows.iter().map(|row| self.file.as_ref().map(|_| row.place))),
-            "score" => self.list(py, Report::score),
+            "score" => self.list(py, |report| report.score().map(float)),
             "verdict" => PyList::new(py, self.rows.iter().map(|row| verdict(py, row.report.verdict))),
             "matched" => self.list(py, |report| report.counts().map(|counts| counts.matched)),
             "made" => self.list(py, |report| report.made),

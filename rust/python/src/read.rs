@@ -39,11 +39,10 @@ pub fn with_calls<R>(
     worker: &mut Worker,
     using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
 ) -> PyResult<Result<R, (Side, Error)>> {
-    match read_and_use(actual.as_borrowed(), expected.as_borrowed(), true, worker, &using) {
-        Ok(used) => return Ok(used),
-        // What was read so far was given up before any Python code runs.
-        Err(Foreign) => {}
+    if let Ok(used) = read_and_use(actual.as_borrowed(), expected.as_borrowed(), true, worker, &using) {
+        return Ok(used);
     }
+    // What was read so far was given up before any Python code runs.
     let actual = match plain::calls(actual)? {
         Ok(copy) => copy,
         Err(error) => return Ok(Err((Side::Actual, error))),
@@ -92,14 +91,8 @@ fn read_and_use<R>(
     using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
 ) -> Result<Result<R, (Side, Error)>, Foreign> {
     let (bump, scratch) = worker.room();
-    let mut reading = Reading {
-        bump,
-        attached,
-        room: MOST_VALUES,
-        items: Vec::with_capacity(16),
-        members: Vec::with_capacity(16),
-        entries: Vec::with_capacity(16),
-    };
+    let mut reading =
+        Reading { bump, attached, room: MOST_VALUES, items: Vec::with_capacity(16), members: Vec::with_capacity(16) };
     let stopped = |stop, side| match stop {
         Stop::Error(error) => Ok(Err((side, error))),
         Stop::Foreign => Err(Foreign),
@@ -140,12 +133,6 @@ struct Reading<'a> {
     /// Stacks of what belongs to the containers that are open, as in the JSON parser.
     items: Vec<Value<'a>>,
     members: Vec<Member<'a>>,
-    entries: Vec<(*mut ffi::PyObject, *mut ffi::PyObject)>,
-}
-
-#[inline(always)]
-fn prefetch(p: *mut ffi::PyObject) {
-    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast()) }
 }
 
 /// An object that is borrowed, and alive, for as long as the values are used.
@@ -233,12 +220,6 @@ impl<'a> Reading<'a> {
         let length = unsafe { if is_list { ffi::PyList_GET_SIZE(pointer) } else { ffi::PyTuple_GET_SIZE(pointer) } };
         self.take(length.unsigned_abs())?;
         for index in 0..length {
-            // SAFETY: as below.
-            prefetch(unsafe {
-                if is_list { ffi::PyList_GET_ITEM(pointer, index) } else { ffi::PyTuple_GET_ITEM(pointer, index) }
-            });
-        }
-        for index in 0..length {
             // SAFETY: in bounds, since nothing changes while values are read. The item is kept alive by its container.
             let item = unsafe {
                 let item =
@@ -259,17 +240,10 @@ impl<'a> Reading<'a> {
         read: impl Fn(&mut Self, Text<'a>, Object<'a, 'py>) -> Result<Value<'a>, Stop>,
     ) -> Result<Value<'a>, Stop> {
         let start = self.members.len();
-        let first = self.entries.len();
         let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: a dict, by its type, which doesn't change while values are read. Key and value are kept alive by it.
+        // SAFETY: a dict, by its type, which doesn't change while values are read.
         while unsafe { ffi::PyDict_Next(object.as_ptr(), &mut position, &mut key, &mut value) } != 0 {
-            prefetch(value);
-            let (key, value) =
-                unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
-            self.entries.push((key.as_ptr(), value.as_ptr()));
-        }
-        for place in first..self.entries.len() {
-            let (key, value) = self.entries[place];
+            // SAFETY: they are kept alive by the dict.
             let (key, value) =
                 unsafe { (Borrowed::from_ptr(object.py(), key), Borrowed::from_ptr(object.py(), value)) };
             if Kind::of(key) != Kind::Text {
@@ -280,7 +254,6 @@ impl<'a> Reading<'a> {
             let value = read(self, key, value).map_err(|stop| stop.map(|error| error.at_key(key)))?;
             self.members.push(Member { key, value });
         }
-        self.entries.truncate(first);
         self.take(self.members.len() - start)?;
         let members = self.bump.alloc_slice_copy(&self.members[start..]);
         self.members.truncate(start);
