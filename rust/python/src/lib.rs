@@ -7,7 +7,10 @@ mod plain;
 mod read;
 mod trajectory;
 
-#[pyo3::pymodule(name = "_core")]
+#[cfg(Py_GIL_DISABLED)]
+compile_error!("callmatch reads Python objects in place, which needs an interpreter with its global lock");
+
+#[pyo3::pymodule(name = "_core", gil_used = true)]
 mod core {
     use pyo3::prelude::*;
 

@@ -41,7 +41,7 @@ pub(crate) struct Check<'c, 'a> {
 /// Remember fits where there are at most so many; finding out again costs less than much memory.
 const MOST_REMEMBERED: usize = 4096;
 
-impl<'a> Check<'_, 'a> {
+impl Check<'_, '_> {
     fn fit(&mut self, expected: usize, actual: usize) -> Fit {
         if self.expectation.tools[expected] != self.tools[actual] {
             return Fit::No;
