@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any, overload
 
 from callmatch import _core
-from callmatch.results import MetricResult, Verdict
+
+if TYPE_CHECKING:
+    from callmatch.results import MetricResult, Verdict
 
 __all__ = ["Scores", "Summary"]
 
 
-class Summary(BaseModel):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
     """Counts over rows, and means over those that passed or failed.
 
     Summaries of parts add up to that of the whole: ``sum((s.summary() for s in chunks), Summary())``.
@@ -27,8 +29,6 @@ class Summary(BaseModel):
         difference_kinds: How many failed rows differ first in which way.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     rows: int = 0
     passed: int = 0
     failed: int = 0
@@ -39,7 +39,7 @@ class Summary(BaseModel):
     precision: float | None = None
     recall: float | None = None
     f1: float | None = None
-    difference_kinds: dict[str, int] = {}
+    difference_kinds: dict[str, int] = field(default_factory=dict)
 
     @property
     def judged(self) -> int:
@@ -104,6 +104,8 @@ class Scores:
         return f"<Scores of {summary.rows} rows: {summary.passed} passed, {summary.failed} failed>"
 
     def _row(self, place: int) -> MetricResult:
+        from callmatch.results import MetricResult  # noqa: PLC0415 - see `callmatch.__getattr__`
+
         return MetricResult._of(self._name, *self._batch.row(place))
 
     @cached_property

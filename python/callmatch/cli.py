@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -183,7 +184,7 @@ def score(
             raise
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if as_json:
-        click.echo(to_json({"summary": summary.model_dump(), "rows": shown}, indent=2))
+        click.echo(to_json({"summary": asdict(summary), "rows": shown}, indent=2))
     else:
         show(summary, shown, several_files=len(paths) > 1)
     if fail_under is not None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Literal
-
-from typing_extensions import Never
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from callmatch import _core
 from callmatch.batch import Scores
@@ -18,7 +16,9 @@ from callmatch.errors import (
     unknown_keyword,
     unknown_word,
 )
-from callmatch.results import MetricResult
+
+if TYPE_CHECKING:
+    from callmatch.results import MetricResult
 
 __all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
 
@@ -82,7 +82,7 @@ class ToolCallTrajectory:
         match: MatchMode = "in_order",
         arguments: ArgumentMode = "partial",
         name: str = "tool_call_trajectory",
-        **unknown: Never,
+        **unknown: NoReturn,
     ) -> None:
         if unknown:
             raise unknown_keyword("ToolCallTrajectory", unknown, ["match", "arguments", "name"])
@@ -92,6 +92,9 @@ class ToolCallTrajectory:
             raise unknown_word("arguments", arguments, _core.ARGUMENT_MODES)
         if not isinstance(name, str):
             raise InvalidType(f"name is a string, not {type(name).__name__}", "name")
+        from callmatch.results import MetricResult  # noqa: PLC0415 - see `callmatch.__getattr__`
+
+        self._result = MetricResult._of
         self._core = _core.Trajectory(match, arguments)
         self._match: MatchMode = match
         self._arguments: ArgumentMode = arguments
@@ -123,7 +126,7 @@ class ToolCallTrajectory:
         *,
         tool_calls: Calls = None,
         expectations: Mapping[str, Any] | None = None,
-        **unknown: Never,
+        **unknown: NoReturn,
     ) -> MetricResult:
         """Judge the tool calls of one trace.
 
@@ -159,14 +162,14 @@ class ToolCallTrajectory:
             expected = expectations.get("tool_calls")
             if len(expectations) != ("tool_calls" in expectations):
                 raise unknown_key("expectations", set(expectations) - {"tool_calls"}, ["tool_calls"])
-        return MetricResult._of(self._name, *self._core.evaluate(tool_calls, expected))
+        return self._result(self._name, *self._core.evaluate(tool_calls, expected))
 
     def evaluate_batch(
         self,
         *,
         tool_calls: Iterable[Calls] = _MISSING,
         expected_tool_calls: Iterable[Calls] = _MISSING,
-        **unknown: Never,
+        **unknown: NoReturn,
     ) -> Scores:
         """Judge many traces at once.
 
@@ -207,7 +210,7 @@ class ToolCallTrajectory:
         expected: str = "expected_tool_calls",
         id: str = "id",
         threads: int | None = None,
-        **unknown: Never,
+        **unknown: NoReturn,
     ) -> Iterator[Scores]:
         """Judge the records of files, a part at a time: however long the files are, the memory needed stays the same.
 
