@@ -6,8 +6,9 @@ import sys
 from importlib import resources
 from typing import get_args
 
-import callmatch
 import pytest
+
+import callmatch
 from callmatch import Scores, _core, metrics, results
 
 
