@@ -1,8 +1,9 @@
 # On a machine with Python (3.10 or later) and Rust, every target sets up what it needs, in .venv and target.
-# Another interpreter: make test PYTHON=python3.14
+# make test PYTHON=python3.14 · make fuzz FUZZ_SECONDS=600 · make bench BENCH=--quick
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 60
+BENCH ?=
 
 BIN := .venv/bin
 # A change of interpreter makes the environment anew.
@@ -33,13 +34,16 @@ lint: $(BUILT) .venv/.group-lint
 	$(BIN)/python -m mypy.stubtest callmatch._core
 
 bench: $(BUILT) .venv/.group-bench
-	$(BIN)/python -m pytest benches
+	$(BIN)/python benches/ratios.py $(BENCH)
 
+# The instrumentation is a compiler flag that the stable toolchain takes only so; see rust/fuzz/README.md.
+fuzz: export RUSTC_BOOTSTRAP := 1
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
-	@rustup run nightly rustc --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
-	cd rust/fuzz && for target in $$(cargo +nightly fuzz list); do \
-		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	set -e; cd rust/fuzz; for target in $$(cargo fuzz list --fuzz-dir .); do \
+		mkdir -p corpus/$$target; \
+		cargo fuzz run --fuzz-dir . --sanitizer none $$target corpus/$$target \
+			$$(ls -d seeds/$$target 2>/dev/null) -- -dict=json.dict -max_total_time=$(FUZZ_SECONDS); \
 	done
 
 clean:
@@ -53,7 +57,7 @@ $(ENVIRONMENT):
 	$(PYTHON) -m venv --clear .venv
 	@# The pip that comes with Python may be too old for dependency groups.
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet 'maturin>=1.9,<2'
+	$(BIN)/python -m pip install --quiet --group build
 	@touch $@
 
 # The install is editable: changed Python sources count at once, changed Rust sources are built.

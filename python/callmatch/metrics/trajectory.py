@@ -179,7 +179,7 @@ class ToolCallTrajectory:
 
         Returns:
             The scores, by column and by row. Both empty: no rows. A row that can't be read has the verdict ``error``.
-            Where every row is JSON text (or None), all cores are used.
+            Many rows are read on all cores; while objects are, no other Python code runs.
 
         Raises:
             InvalidInput: The two are not of one length.

@@ -2,7 +2,7 @@
 //!
 //! Each thread takes the next block of the file, while the others wait for their turn, and scores its records while the
 //! block is still in its core's cache. The blocks come back in whatever order they are done, and are put in order again.
-//! Threads run ahead of what is asked for by a few blocks, so memory doesn't grow with the file.
+//! No thread runs more than some blocks ahead of what was given out, so memory doesn't grow with the file.
 
 use std::{
     collections::BTreeMap,
@@ -10,8 +10,8 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
-        Arc, Mutex,
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+        Arc, Condvar, Mutex,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
     time::Duration,
@@ -31,8 +31,8 @@ use crate::{
 
 /// The rows that are given out at a time come from at least so many blocks, if there are.
 const BLOCKS: usize = 16;
-/// How many blocks that are done may wait to be asked for, for each thread.
-const WAITING: usize = 8;
+/// How far ahead of the block whose turn it is another may be taken, for each thread.
+const AHEAD: u64 = 2 * BLOCKS as u64;
 
 /// Scores one file after the other.
 pub struct Scorer {
@@ -56,6 +56,7 @@ struct Running {
     done: Receiver<(u64, io::Result<Scored>)>,
     /// Blocks that came before their turn.
     early: BTreeMap<u64, io::Result<Scored>>,
+    window: Arc<Window>,
     /// The number of the block whose turn it is.
     turn: u64,
     /// What is to be given out next.
@@ -93,13 +94,16 @@ impl Scorer {
         let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
         let name: Arc<str> = name.into();
         let source = Arc::new(Mutex::new(Source { records, number: 0, finished: false }));
-        let (sender, done) = sync_channel(WAITING * self.threads);
+        let window = Arc::new(Window::new(AHEAD * self.threads as u64));
+        let (sender, done) = channel();
         for _ in 0..self.threads {
-            let (source, task, name, sender) = (source.clone(), self.task.clone(), name.clone(), sender.clone());
-            thread::Builder::new().name("callmatch".to_owned()).spawn(move || work(&source, &task, &name, &sender))?;
+            let (source, window, sender) = (source.clone(), window.clone(), sender.clone());
+            let (task, name) = (self.task.clone(), name.clone());
+            let work = move || work(&source, &window, &task, &name, &sender);
+            thread::Builder::new().name("callmatch".to_owned()).spawn(work)?;
         }
         let (early, rows) = (BTreeMap::new(), Vec::new());
-        self.file = Some(Running { name, done, early, turn: 0, rows, blocks: 0, any: false });
+        self.file = Some(Running { name, done, early, window, turn: 0, rows, blocks: 0, any: false });
         Ok(())
     }
 
@@ -123,6 +127,7 @@ impl Scorer {
                 if self.instead.is_none() {
                     self.instead = instead;
                 }
+                file.window.move_to(file.turn);
             }
             let rows = |file: &mut Running| {
                 file.blocks = 0;
@@ -172,6 +177,48 @@ fn invalid(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.window.close();
+    }
+}
+
+/// Which blocks may be taken now.
+struct Window {
+    size: u64,
+    /// The block whose turn it is; None when nobody wants more.
+    turn: Mutex<Option<u64>>,
+    moved: Condvar,
+}
+
+impl Window {
+    fn new(size: u64) -> Self {
+        Window { size, turn: Mutex::new(Some(0)), moved: Condvar::new() }
+    }
+
+    /// Wait until a block may be taken; false when nobody wants it any more.
+    fn admits(&self, number: u64) -> bool {
+        let Ok(turn) = self.turn.lock() else { return false };
+        let full = |turn: &mut Option<u64>| turn.is_some_and(|turn| number >= turn + self.size);
+        self.moved.wait_while(turn, full).is_ok_and(|turn| turn.is_some())
+    }
+
+    fn move_to(&self, turn: u64) {
+        self.set(Some(turn));
+    }
+
+    fn close(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, to: Option<u64>) {
+        if let Ok(mut turn) = self.turn.lock() {
+            *turn = to;
+        }
+        self.moved.notify_all();
+    }
+}
+
 struct Source {
     records: Records<Box<dyn Read + Send>>,
     /// How many blocks were taken.
@@ -180,7 +227,7 @@ struct Source {
 }
 
 /// What each thread does until the file ends, or nobody wants more of it.
-fn work(source: &Mutex<Source>, task: &Task, file: &str, done: &SyncSender<(u64, io::Result<Scored>)>) {
+fn work(source: &Mutex<Source>, window: &Window, task: &Task, file: &str, done: &Sender<(u64, io::Result<Scored>)>) {
     let mut worker = Worker::default();
     let mut used: Option<Block> = None;
     loop {
@@ -189,7 +236,8 @@ fn work(source: &Mutex<Source>, task: &Task, file: &str, done: &SyncSender<(u64,
             if let Some(block) = used.take() {
                 source.records.recycle(block);
             }
-            if source.finished {
+            // The others wait for the source meanwhile, as they would have to wait for the window.
+            if source.finished || !window.admits(source.number) {
                 return;
             }
             let block = source.records.next_block();

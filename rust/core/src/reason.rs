@@ -10,7 +10,7 @@ pub fn sentence(report: &Report, mode: MatchMode) -> String {
     match (report.verdict, &report.difference, &report.unrecorded, report.counts()) {
         (Verdict::Error, ..) => report.error.as_deref().unwrap_or("unknown error").to_owned(),
         (Verdict::NotApplicable, ..) => "There is no expectation to hold the tool calls against.".to_owned(),
-        (Verdict::Failed, Some(difference), _, Some(counts)) => failure(difference, counts, mode),
+        (Verdict::Failed, Some(difference), _, Some(counts)) => failure(difference, counts),
         (Verdict::Passed, _, _, Some(counts)) => success(counts, mode),
         (_, _, Some(unrecorded), _) => {
             let (place, name) = &**unrecorded;
@@ -28,9 +28,9 @@ fn tool(name: &str) -> String {
     format!("`{}`", show::in_a_sentence(name))
 }
 
-/// "1 call", "2 calls"
-fn calls(count: u32, what: &str) -> String {
-    format!("{count} {what}call{}", if count == 1 { "" } else { "s" })
+/// "1 call was", "2 calls were"
+fn calls_were(count: u32, what: &str) -> String {
+    format!("{count} {what}call{} {}", if count == 1 { "" } else { "s" }, was_were(count))
 }
 
 fn was_were(count: u32) -> &'static str {
@@ -47,40 +47,42 @@ fn times(count: u32) -> String {
 }
 
 fn success(Counts { matched, made, expected }: Counts, mode: MatchMode) -> String {
-    if made == 0 && expected == 0 {
-        return "No tool calls were expected, and no tool calls were recorded.".to_owned();
-    }
-    if made == 0 {
-        return format!(
-            "No tool calls were recorded; `subset` allows that the {} expected {} not made.",
-            expected,
-            was_were(expected)
-        );
-    }
+    let the_expected = match expected {
+        1 => "The expected call was".to_owned(),
+        _ => format!("The {expected} expected calls were"),
+    };
     let others = match made - matched {
         0 => String::new(),
-        count => format!(", with {}", calls(count, "other ")),
+        1 => ", and 1 other".to_owned(),
+        count => format!(", and {count} others"),
     };
-    let expected_were = format!("{} {}", calls(expected, "expected "), was_were(expected));
-    let all = if expected == 1 { "The" } else { "All" };
     match mode {
-        MatchMode::Exact if expected == 1 => "The expected call was made, and no other.".to_owned(),
-        MatchMode::Exact => format!("All {expected_were} made in order, and no others."),
-        MatchMode::InOrder if expected > 1 => format!("All {expected_were} made in order{others}."),
-        MatchMode::AnyOrder => format!("{all} {expected_were} made, and no others."),
-        MatchMode::InOrder | MatchMode::Superset => format!("{all} {expected_were} made{others}."),
-        MatchMode::Subset => {
-            let all = if made == 1 { "The" } else { "All" };
-            let left = match expected - matched {
-                0 => String::new(),
-                count => format!("; {} {} not", calls(count, "other expected "), was_were(count)),
-            };
-            format!("{all} {} made {} expected{left}.", calls(made, ""), was_were(made))
+        _ if made == 0 && expected == 0 => "No tool calls were expected, and no tool calls were recorded.".to_owned(),
+        MatchMode::Subset if made == 0 => {
+            format!(
+                "No tool calls were recorded; {} expected, which `subset` allows to be missing.",
+                calls_were(expected, "")
+            )
         }
+        MatchMode::Subset => {
+            let the_made = match made {
+                1 => "The call made was".to_owned(),
+                _ => format!("The {made} calls made were"),
+            };
+            let missing = match expected - matched {
+                0 => String::new(),
+                count => format!("; {} not made", calls_were(count, "other expected ")),
+            };
+            format!("{the_made} expected{missing}.")
+        }
+        MatchMode::Exact if expected > 1 => format!("{the_expected} made in order, and no others."),
+        MatchMode::Exact | MatchMode::AnyOrder => format!("{the_expected} made, and no others."),
+        MatchMode::InOrder if expected > 1 => format!("{the_expected} made in order{others}."),
+        MatchMode::InOrder | MatchMode::Superset => format!("{the_expected} made{others}."),
     }
 }
 
-fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
+fn failure(difference: &Difference, counts: Counts) -> String {
     let text = |part| difference.texts.get(part).unwrap_or_default();
     let (name, other) = (tool(text(Part::Name)), tool(text(Part::Other)));
     let place = |index: Option<u32>| index.map_or(0, |index| index + 1);
@@ -113,18 +115,16 @@ fn failure(difference: &Difference, counts: Counts, mode: MatchMode) -> String {
             } else {
                 String::new()
             };
-            let paired = matches!(mode, MatchMode::Exact | MatchMode::InOrder);
-            format!("{}{repeated}", arguments(&name, difference, paired))
+            format!("{}{repeated}", arguments(&name, difference))
         }
     }
 }
 
-fn arguments(name: &str, difference: &Difference, paired: bool) -> String {
+fn arguments(name: &str, difference: &Difference) -> String {
     let Some(ArgumentDifference { compared, state }) = difference.arguments else {
         return format!("The arguments of {name} differ.");
     };
-    let left_over = if paired { "" } else { ", left over" };
-    let call = format!("{name} (call {}{left_over})", compared + 1);
+    let call = format!("{name} (call {})", compared + 1);
     match state {
         Compared::NotRecorded => format!("The arguments of {call} were not recorded, and others were expected."),
         Compared::Unreadable => format!("The arguments of {call} can't be read as a JSON object."),

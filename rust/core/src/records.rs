@@ -173,11 +173,15 @@ struct Split<'b> {
 impl Split<'_> {
     fn give(&mut self, bytes: Result<Range<usize>, String>) {
         *self.place += 1;
+        let bytes = match bytes {
+            Ok(range) if range.len() > self.most => Err(too_long(self.most)),
+            bytes => bytes,
+        };
         self.records.push(Record { place: *self.place, bytes });
     }
 
     fn give_too_long(&mut self) {
-        self.give(Err(format!("a record of more than {} MiB is not read", self.most >> 20)));
+        self.give(Err(too_long(self.most)));
     }
 
     fn is_blank(&self, range: &Range<usize>) -> bool {
@@ -209,6 +213,10 @@ impl Split<'_> {
         }
         self.buffer.len()
     }
+}
+
+fn too_long(most: usize) -> String {
+    format!("a record of more than {} MiB is not read", most >> 20)
 }
 
 /// Looks for the ends of the values of an array, or of objects one after the other, minding strings and brackets.
@@ -387,12 +395,14 @@ mod tests {
     fn records_that_are_too_long() {
         let long = "x".repeat(200);
         for text in [format!("[{{}},\"{long}\",{{}}]"), format!("{{}}\n\"{long}\"\n{{}}")] {
-            let mut records = Records::with_sizes(text.as_bytes(), 16, 64);
-            let mut found = Vec::new();
-            while let Some(block) = records.next_block().unwrap() {
-                found.extend(block.records.into_iter().map(|record| (record.place, record.bytes.is_ok())));
+            for block in [4, 16, 150, 1000] {
+                let mut records = Records::with_sizes(text.as_bytes(), block, 64);
+                let mut found = Vec::new();
+                while let Some(block) = records.next_block().unwrap() {
+                    found.extend(block.records.into_iter().map(|record| (record.place, record.bytes.is_ok())));
+                }
+                assert_eq!(found, [(1, true), (2, false), (3, true)], "{text} in blocks of {block}");
             }
-            assert_eq!(found, [(1, true), (2, false), (3, true)]);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The cases with right answers (`tests/cases/`), by the core alone. `tests/test_cases.py` runs them by every other path.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use bumpalo::Bump;
 use callmatch_core::{
     call::Reader,
@@ -88,7 +90,9 @@ fn an_expectation_is_compiled_once_for_many_traces() {
 /// The direct comparison and the index must not differ, so the same calls are paired alone and among many others.
 #[test]
 fn many_calls_are_paired_as_few_are() {
-    let call = |index: usize| format!(r#"{{"name": "t", "arguments": {{"k{}": {}, "l": [{}]}}}}"#, index % 3, index % 5, index % 2);
+    let call = |index: usize| {
+        format!(r#"{{"name": "t", "arguments": {{"k{}": {}, "l": [{}]}}}}"#, index % 3, index % 5, index % 2)
+    };
     for arguments in ["partial", "exact"] {
         for count in [3, 12, 40, 150] {
             let list = |calls: Vec<String>| format!("[{}]", calls.join(","));

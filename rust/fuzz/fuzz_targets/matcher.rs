@@ -204,11 +204,10 @@ fn largest(rows: &[usize], columns: usize, fits: Fits<'_>) -> usize {
     }
     fn augment(row: usize, owner: &mut [Option<usize>], seen: &mut [bool], fits: Fits<'_>) -> bool {
         for column in 0..owner.len() {
-            if fits(row, column) && !std::mem::replace(&mut seen[column], true) {
-                if owner[column].is_none_or(|other| augment(other, owner, seen, fits)) {
-                    owner[column] = Some(row);
-                    return true;
-                }
+            let fresh = fits(row, column) && !std::mem::replace(&mut seen[column], true);
+            if fresh && owner[column].is_none_or(|other| augment(other, owner, seen, fits)) {
+                owner[column] = Some(row);
+                return true;
             }
         }
         false

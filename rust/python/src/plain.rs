@@ -2,6 +2,8 @@
 //!
 //! Everything here may run code of the user, whose exceptions pass through unchanged (the outer `PyResult`).
 
+use std::cell::Cell;
+
 use callmatch_core::{call::Key, error::Error, text::Text, value::MAX_DEPTH};
 use pyo3::{
     exceptions::PyAttributeError,
@@ -11,7 +13,7 @@ use pyo3::{
     types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
 
-use crate::read::LEVELS;
+use crate::read::{LEVELS, MOST_VALUES, too_many_values};
 
 /// The object to be read, or what is wrong with it.
 type Copied<'py> = PyResult<Result<Bound<'py, PyAny>, Error>>;
@@ -28,134 +30,161 @@ macro_rules! copied {
 
 /// A list of calls or messages.
 pub fn calls<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
-    if object.is_instance_of::<PyBytes>() || object.is_none() || is_text(object) {
-        return Ok(Ok(object.clone()));
-    }
-    let Some(items) = items_of(object)? else {
-        let message = format!("expected a list of tool calls (or of chat messages), got {}", type_name(object));
-        return Ok(Err(Error::wrong_type(message)));
-    };
-    list(object.py(), items, |item| call(item, LEVELS))
+    Copying { room: Cell::new(MOST_VALUES) }.calls(object)
 }
 
-/// A call or a message: a dict, or an object with the same names as attributes.
-fn call<'py>(object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
-    let py = object.py();
-    let copy = PyDict::new(py);
-    if let Ok(dict) = object.cast::<PyDict>() {
-        for (key, value) in dict.copy()? {
-            let word = copied!(key_of(&key), |error| error);
-            copy.set_item(
-                &word,
-                copied!(field(&word, &value, levels)?, |error: Error| error.at_key(Text::from(&*word))),
-            )?;
+struct Copying {
+    /// How many more values may be copied.
+    room: Cell<usize>,
+}
+
+impl Copying {
+    fn calls<'py>(&self, object: &Bound<'py, PyAny>) -> Copied<'py> {
+        if object.is_instance_of::<PyBytes>() || object.is_none() || is_text(object) {
+            return Ok(Ok(object.clone()));
         }
-    } else if is_value(object) {
-        let message = format!("expected a tool call with a name and arguments, got {}", type_name(object));
-        return Ok(Err(Error::wrong_type(message)));
-    } else {
-        let mut known = false;
-        for key in Key::words() {
-            let Some(value) = object.getattr_opt(key)? else { continue };
-            // A method is none of the call's data.
-            if !value.is_callable() {
-                known = true;
-                copy.set_item(key, copied!(field(key, &value, levels)?, |error: Error| error.at_key(Text::from(key))))?;
-            }
-        }
-        if !known {
-            let words = Key::words().collect::<Vec<_>>().join(", ");
-            let message =
-                format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
+        let Some(items) = items_of(object)? else {
+            let message = format!("expected a list of tool calls (or of chat messages), got {}", type_name(object));
             return Ok(Err(Error::wrong_type(message)));
-        }
-        // The names of the others, so that a misspelt one is seen.
-        if let Some(Ok(others)) = object.getattr_opt(intern!(py, "__dict__"))?.map(|vars| vars.cast_into::<PyDict>()) {
-            for key in others.copy()?.keys().iter().filter(is_text) {
-                if !copy.contains(&key)? {
-                    copy.set_item(key, py.None())?;
+        };
+        self.list(object.py(), items, |item| self.call(item, LEVELS))
+    }
+
+    /// A call or a message: a dict, or an object with the same names as attributes.
+    fn call<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
+        let py = object.py();
+        let copy = PyDict::new(py);
+        if let Ok(dict) = object.cast::<PyDict>() {
+            for (key, value) in dict.copy()? {
+                let word = copied!(key_of(&key), |error| error);
+                copy.set_item(
+                    &word,
+                    copied!(self.field(&word, &value, levels)?, |error: Error| error.at_key(Text::from(&*word))),
+                )?;
+            }
+        } else if is_value(object) {
+            let message = format!("expected a tool call with a name and arguments, got {}", type_name(object));
+            return Ok(Err(Error::wrong_type(message)));
+        } else {
+            let mut known = false;
+            for key in Key::words() {
+                let Some(value) = object.getattr_opt(key)? else { continue };
+                // A method is none of the call's data.
+                if !value.is_callable() {
+                    known = true;
+                    copy.set_item(
+                        key,
+                        copied!(self.field(key, &value, levels)?, |error: Error| error.at_key(Text::from(key))),
+                    )?;
+                }
+            }
+            if !known {
+                let words = Key::words().collect::<Vec<_>>().join(", ");
+                let message =
+                    format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
+                return Ok(Err(Error::wrong_type(message)));
+            }
+            // The names of the others, so that a misspelt one is seen.
+            if let Some(Ok(others)) =
+                object.getattr_opt(intern!(py, "__dict__"))?.map(|vars| vars.cast_into::<PyDict>())
+            {
+                for key in others.copy()?.keys().iter().filter(is_text) {
+                    if !copy.contains(&key)? {
+                        copy.set_item(key, py.None())?;
+                    }
                 }
             }
         }
+        Ok(Ok(copy.into_any()))
     }
-    Ok(Ok(copy.into_any()))
-}
 
-/// The value of a key of a call.
-fn field<'py>(key: &str, object: &Bound<'py, PyAny>, levels: usize) -> PyResult<Copied<'py>> {
-    let key = Text::from(key);
-    let key = Key::of(key);
-    let items = items_of(object)?;
-    Ok(match items {
-        _ if key == Key::Other => Ok(Ok(object.py().None().into_bound(object.py()))),
-        _ if !key.holds_calls() || levels == 0 => value(object, MAX_DEPTH),
-        Some(items) => list(object.py(), items, |item| call(item, levels - 1)),
-        // Something plain, which the core tells what it thinks of.
-        None if is_value(object) && !object.is_instance_of::<PyDict>() => value(object, MAX_DEPTH),
-        None => call(object, levels - 1),
-    })
-}
+    /// The value of a key of a call.
+    fn field<'py>(&self, key: &str, object: &Bound<'py, PyAny>, levels: usize) -> PyResult<Copied<'py>> {
+        let key = Key::of(Text::from(key));
+        let items = items_of(object)?;
+        Ok(match items {
+            _ if key == Key::Other => Ok(Ok(object.py().None().into_bound(object.py()))),
+            _ if !key.holds_calls() || levels == 0 => self.value(object, MAX_DEPTH),
+            Some(items) => self.list(object.py(), items, |item| self.call(item, levels - 1)),
+            // Something plain, which the core tells what it thinks of.
+            None if is_value(object) && !object.is_instance_of::<PyDict>() => self.value(object, MAX_DEPTH),
+            None => self.call(object, levels - 1),
+        })
+    }
 
-/// Any value of the arguments.
-fn value<'py>(object: &Bound<'py, PyAny>, depth: usize) -> Copied<'py> {
-    let py = object.py();
-    let is_container =
-        object.is_instance_of::<PyDict>() || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
-    if is_value(object) && !is_container {
-        return Ok(Ok(object.clone()));
-    }
-    if depth == 0 {
-        return Ok(Err(Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself"))));
-    }
-    if let Some(items) = items_of(object)? {
-        return list(py, items, |item| value(item, depth - 1));
-    }
-    if let Ok(dict) = object.cast::<PyDict>() {
-        let copy = PyDict::new(py);
-        for (key, member) in dict.copy()? {
-            let word = copied!(key_of(&key), |error| error);
-            copy.set_item(&key, copied!(value(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))))?;
+    /// Any value of the arguments.
+    fn value<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> Copied<'py> {
+        let py = object.py();
+        match self.room.get().checked_sub(1) {
+            Some(room) => self.room.set(room),
+            None => return Ok(Err(too_many_values())),
         }
-        return Ok(Ok(copy.into_any()));
-    }
-    if is_instance(object, &ENUM, "enum", "Enum")? {
-        return value(&object.getattr(intern!(py, "value"))?, depth - 1);
-    }
-    if is_instance(object, &DECIMAL, "decimal", "Decimal")? {
-        return decimal(object).map(Ok);
-    }
-    if is_instance(object, &MODEL, "pydantic", "BaseModel")? {
-        let arguments = PyDict::new(py);
-        arguments.set_item("mode", "json")?;
-        return value(&object.call_method(intern!(py, "model_dump"), (), Some(&arguments))?, depth - 1);
-    }
-    let fields = object.getattr_opt(intern!(py, "__dataclass_fields__"))?;
-    if let Some(fields) = fields.filter(|_| !object.is_instance_of::<PyType>()) {
-        let copy = PyDict::new(py);
-        for key in fields.cast::<PyDict>()?.copy()?.keys() {
-            let word = copied!(key_of(&key), |error| error);
-            let member = match object.getattr(&*word) {
-                Err(error) if error.is_instance_of::<PyAttributeError>(py) => continue,
-                member => member?,
-            };
-            copy.set_item(&key, copied!(value(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))))?;
+        let is_container = object.is_instance_of::<PyDict>()
+            || object.is_instance_of::<PyList>()
+            || object.is_instance_of::<PyTuple>();
+        if is_value(object) && !is_container {
+            return Ok(Ok(object.clone()));
         }
-        return Ok(Ok(copy.into_any()));
+        if depth == 0 {
+            return Ok(Err(Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself"))));
+        }
+        if let Some(items) = items_of(object)? {
+            return self.list(py, items, |item| self.value(item, depth - 1));
+        }
+        if let Ok(dict) = object.cast::<PyDict>() {
+            let copy = PyDict::new(py);
+            for (key, member) in dict.copy()? {
+                let word = copied!(key_of(&key), |error| error);
+                copy.set_item(
+                    &key,
+                    copied!(self.value(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))),
+                )?;
+            }
+            return Ok(Ok(copy.into_any()));
+        }
+        if is_instance(object, &ENUM, "enum", "Enum")? {
+            return self.value(&object.getattr(intern!(py, "value"))?, depth - 1);
+        }
+        if is_instance(object, &DECIMAL, "decimal", "Decimal")? {
+            return decimal(object).map(Ok);
+        }
+        if is_instance(object, &MODEL, "pydantic", "BaseModel")? {
+            let arguments = PyDict::new(py);
+            arguments.set_item("mode", "json")?;
+            return self.value(&object.call_method(intern!(py, "model_dump"), (), Some(&arguments))?, depth - 1);
+        }
+        let fields = object.getattr_opt(intern!(py, "__dataclass_fields__"))?;
+        if let Some(fields) = fields.filter(|_| !object.is_instance_of::<PyType>()) {
+            let copy = PyDict::new(py);
+            for key in fields.cast::<PyDict>()?.copy()?.keys() {
+                let word = copied!(key_of(&key), |error| error);
+                let member = match object.getattr(&*word) {
+                    Err(error) if error.is_instance_of::<PyAttributeError>(py) => continue,
+                    member => member?,
+                };
+                copy.set_item(
+                    &key,
+                    copied!(self.value(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))),
+                )?;
+            }
+            return Ok(Ok(copy.into_any()));
+        }
+        let message = format!("{} is not a JSON value", type_name(object));
+        Ok(Err(Error::wrong_type(message)))
     }
-    let message = format!("{} is not a JSON value", type_name(object));
-    Ok(Err(Error::wrong_type(message)))
-}
 
-fn list<'py>(
-    py: Python<'py>,
-    items: Bound<'py, PyTuple>,
-    copy: impl Fn(&Bound<'py, PyAny>) -> Copied<'py>,
-) -> Copied<'py> {
-    let list = PyList::empty(py);
-    for (index, item) in items.iter().enumerate() {
-        list.append(copied!(copy(&item), |error: Error| error.at_index(index)))?;
+    fn list<'py>(
+        &self,
+        py: Python<'py>,
+        items: Bound<'py, PyTuple>,
+        copy: impl Fn(&Bound<'py, PyAny>) -> Copied<'py>,
+    ) -> Copied<'py> {
+        let list = PyList::empty(py);
+        for (index, item) in items.iter().enumerate() {
+            list.append(copied!(copy(&item), |error: Error| error.at_index(index)))?;
+        }
+        Ok(Ok(list.into_any()))
     }
-    Ok(Ok(list.into_any()))
 }
 
 /// What a list or tuple holds now.

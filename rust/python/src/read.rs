@@ -25,7 +25,7 @@ use crate::plain;
 
 /// More values than this are refused: a list that holds another one twice, which holds another one twice …, has more
 /// values than fit into any memory.
-pub const MOST_VALUES: usize = 20_000_000;
+pub const MOST_VALUES: usize = 10_000_000;
 
 /// A message holds calls, which hold functions; nothing else is looked into for calls.
 pub const LEVELS: usize = 2;
@@ -261,14 +261,14 @@ impl<'a> Reading<'a> {
     }
 
     fn take(&mut self, values: usize) -> Result<(), Stop> {
-        self.room = self.room.checked_sub(values).ok_or_else(|| {
-            let message = format!(
-                "more than {MOST_VALUES} values; a list or dict that is reached in several ways counts each time"
-            );
-            Stop::Error(Error::value(message))
-        })?;
+        self.room = self.room.checked_sub(values).ok_or_else(|| Stop::Error(too_many_values()))?;
         Ok(())
     }
+}
+
+pub fn too_many_values() -> Error {
+    let message = "a list or dict that is reached in several ways counts each time";
+    Error::value(format!("more than {MOST_VALUES} values; {message}"))
 }
 
 fn too_deep() -> Stop {

@@ -1,0 +1,446 @@
+"""What callmatch takes, as ratios within one run: `python benches/ratios.py [--quick] [--markdown] [--json FILE]`.
+
+Every answer is checked before it is timed. The exit code is 1 for a wrong answer, and with --strict for a missed bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+import gen_pairs
+import reference
+from callmatch import _core
+from callmatch.metrics import ToolCallTrajectory
+
+Call = dict[str, Any]
+
+COLUMNS = (
+    "score",
+    "verdict",
+    "matched",
+    "made",
+    "expected",
+    "precision",
+    "recall",
+    "f1",
+    "difference_kind",
+    "expected_index",
+    "actual_index",
+    "error",
+)
+FITS = {"partial": reference.partial, "exact": reference.equal, "ignore": lambda want, got: True}
+FIELDS = {"actual": "actual", "expected": "expected"}
+ROUNDS = 7
+GIGABYTES = 2
+
+
+@dataclass
+class Row:
+    """A line of the table. What is measured must not be above the bar, where there is one."""
+
+    what: str
+    size: str
+    measured: float | None
+    unit: str
+    bar: float | None
+    detail: str
+
+    @property
+    def outcome(self) -> str:
+        if self.measured is None:
+            return "skipped"
+        if self.bar is None:
+            return ""
+        return "ok" if self.measured <= self.bar else "over"
+
+    def cells(self) -> list[str]:
+        def show(number: float | None) -> str:
+            digits = 0 if self.unit == "MB" else 3 if self.unit == "s" else 2
+            return "" if number is None else f"{number:.{digits}f} {self.unit}"
+
+        return [self.what, self.size, show(self.measured), show(self.bar), self.outcome, self.detail]
+
+
+class WrongAnswer(Exception):
+    """There is no point in timing it."""
+
+
+def check(got: Any, wanted: Any, what: str) -> None:
+    if got != wanted:
+        wrong = ""
+        if isinstance(got, list) and isinstance(wanted, list):
+            places = [place for place, pair in enumerate(zip(got, wanted, strict=False)) if pair[0] != pair[1]]
+            wrong = f": {len(got)} for {len(wanted)} rows, different at {places[:10]}"
+        raise WrongAnswer(f"{what}{wrong}")
+
+
+def best(rounds: int, *contenders: Callable[[], object]) -> list[float]:
+    """The shortest time of each, in seconds; they take turns, so that all see the same weather."""
+    times: list[list[float]] = [[] for _ in contenders]
+    for contender in contenders:
+        contender()
+    for _ in range(rounds):
+        for contender, taken in zip(contenders, times, strict=True):
+            gc.collect()
+            gc.disable()
+            start = perf_counter()
+            contender()
+            taken.append(perf_counter() - start)
+            gc.enable()
+    return [min(taken) for taken in times]
+
+
+class Data:
+    """Generated pairs as a file, as its lines, and as the objects in them."""
+
+    def __init__(self, count: int, directory: Path) -> None:
+        self.path = directory / f"pairs-{count}.jsonl"
+        with self.path.open("w", encoding="utf-8") as out:
+            out.writelines(map(gen_pairs.line, gen_pairs.records(count)))
+        # Read back, so that no made call shares a value with an expected one.
+        self.lines = self.path.read_bytes().splitlines()
+        records = [orjson.loads(line) for line in self.lines]
+        self.actual = [record["actual"] for record in records]
+        self.expected = [record["expected"] for record in records]
+        self.size = f"{count:,}"
+
+    def pairs(self) -> Iterable[tuple[list[Call], list[Call]]]:
+        return zip(self.actual, self.expected, strict=True)
+
+    def verdicts(self, match: str, arguments: str) -> list[str]:
+        passes, fits = reference.MODES[match], FITS[arguments]
+        return ["passed" if passes(actual, expected, fits) else "failed" for actual, expected in self.pairs()]
+
+
+def columns(scores: Any) -> list[list[Any]]:
+    return [getattr(scores, column) for column in COLUMNS]
+
+
+def columns_of_file(metric: ToolCallTrajectory, path: Path, threads: int) -> list[list[Any]]:
+    whole: list[list[Any]] = [[] for _ in COLUMNS]
+    for scores in metric.evaluate_file(path, **FIELDS, threads=threads):
+        for column, part in zip(whole, columns(scores), strict=True):
+            column.extend(part)
+    return whole
+
+
+def check_answers(data: Data) -> None:
+    """All modes by batch, and the default one by all paths and with all columns."""
+    for match in reference.MODES:
+        for arguments in FITS:
+            metric = ToolCallTrajectory(match=match, arguments=arguments)
+            scores = metric.evaluate_batch(tool_calls=data.actual, expected_tool_calls=data.expected)
+            check(scores.verdict, data.verdicts(match, arguments), f"evaluate_batch, {match}, {arguments}")
+
+    verdicts = data.verdicts("in_order", "partial")
+    passed = [verdict == "passed" for verdict in verdicts]
+    matched = [reference.pairing(*pair, reference.partial) for pair in data.pairs()]
+    made, expected = (list(map(len, calls)) for calls in (data.actual, data.expected))
+    f1 = [2 * m / (a + e) for m, a, e in zip(matched, made, expected, strict=True)]
+
+    metric = ToolCallTrajectory()
+    scores = metric.evaluate_batch(tool_calls=data.actual, expected_tool_calls=data.expected)
+    got = dict(zip(COLUMNS, columns(scores), strict=True))
+    check(got["verdict"], verdicts, "verdict")
+    check(got["score"], list(map(float, passed)), "score")
+    check(got["matched"], matched, "matched")
+    check(got["made"], made, "made")
+    check(got["expected"], expected, "expected")
+    check(got["precision"], [m / a if a else 0.0 for m, a in zip(matched, made, strict=True)], "precision")
+    check(got["recall"], [m / e if a else 0.0 for m, a, e in zip(matched, made, expected, strict=True)], "recall")
+    check([round(value, 12) for value in got["f1"]], [round(value, 12) for value in f1], "f1")
+    check([kind is None for kind in got["difference_kind"]], passed, "difference_kind")
+    check(set(got["error"]), {None}, "error")
+    for threads in (1, 2):
+        check(columns_of_file(metric, data.path, threads), list(got.values()), f"evaluate_file, {threads} threads")
+    for match in reference.MODES:
+        metric = ToolCallTrajectory(match=match)
+        results = [metric.evaluate(tool_calls=a, expectations={"tool_calls": e}) for a, e in data.pairs()]
+        check([result.verdict for result in results], data.verdicts(match, "partial"), f"evaluate, {match}")
+
+
+def per_pair(data: Data, ours: float, theirs: float, whose: str) -> str:
+    ours, theirs = (seconds / len(data.lines) * 1e6 for seconds in (ours, theirs))
+    return f"{ours:.2f} µs a pair, {whose} {theirs:.2f} µs"
+
+
+def time_evaluate(data: Data, match: str) -> tuple[float, float]:
+    metric = ToolCallTrajectory(match=match)
+    passes, fits = reference.MODES[match], reference.partial
+    pairs = list(data.pairs())
+
+    def ours() -> None:
+        for actual, expected in pairs:
+            metric.evaluate(tool_calls=actual, expectations={"tool_calls": expected})
+
+    def theirs() -> None:
+        for actual, expected in pairs:
+            passes(actual, expected, fits)
+
+    return tuple(best(ROUNDS, ours, theirs))
+
+
+def measure_objects(data: Data) -> Iterable[Row]:
+    for match in ("in_order", "exact", "any_order", "subset", "superset"):
+        ours, theirs = time_evaluate(data, match)
+        what = f"evaluate(), {match} / reference"
+        bar = 1.0 if match == "in_order" else None
+        yield Row(what, data.size, ours / theirs, "x", bar, per_pair(data, ours, theirs, "reference"))
+
+    metric = ToolCallTrajectory()
+    pairs = list(data.pairs())
+
+    def batch() -> None:
+        columns(metric.evaluate_batch(tool_calls=data.actual, expected_tool_calls=data.expected))
+
+    def theirs_all() -> None:
+        for actual, expected in pairs:
+            reference.in_order(actual, expected, reference.partial)
+
+    ours, theirs = best(ROUNDS, batch, theirs_all)
+    what = "evaluate_batch(), all columns / reference"
+    yield Row(what, data.size, ours / theirs, "x", 0.4, per_pair(data, ours, theirs, "reference"))
+
+
+def measure_file(data: Data) -> Iterable[Row]:
+    metric = ToolCallTrajectory()
+    bars = {2: 0.35, 1: 0.7}
+
+    def score(threads: int) -> Callable[[], None]:
+        def run() -> None:
+            for scores in metric.evaluate_file(data.path, **FIELDS, threads=threads):
+                columns(scores)
+
+        return run
+
+    def loads() -> None:
+        for line in data.lines:
+            orjson.loads(line)
+
+    *times, theirs = best(ROUNDS, *map(score, bars), loads)
+    for (threads, bar), ours in zip(bars.items(), times, strict=True):
+        what = f"evaluate_file(), all columns, threads={threads} / orjson.loads"
+        yield Row(what, data.size, ours / theirs, "x", bar, per_pair(data, ours, theirs, "orjson"))
+
+
+def one_tool(count: int, kind: str) -> tuple[list[Call], list[Call], list[int]]:
+    """Calls of one tool, made in another order, and for each expected call the place of the one that it must get."""
+    rng = random.Random(count)
+
+    def call(arguments: dict[str, Any]) -> Call:
+        return {"name": "update_order", "arguments": arguments}
+
+    orders = [
+        {
+            "order_id": number,
+            "group": number // 10,
+            "status": rng.choice(["open", "sent"]),
+            "lines": [{"item": f"item {number}", "count": rng.randint(1, 9)}],
+            "note": gen_pairs.phrase(rng, 2, 8),
+        }
+        for number in range(count)
+    ]
+    sequence = list(range(count))
+    rng.shuffle(sequence)
+    actual = [call(gen_pairs.shuffled(rng, json.loads(json.dumps(orders[number])))) for number in sequence]
+    if kind == "exact":
+        expected = [call(order) for order in orders]
+    else:
+        # Half of the keys are shared by a lot of calls, and others were made with more keys.
+        expected = [call({key: order[key] for key in ("status", "lines", "order_id")}) for order in orders]
+    if kind == "overlap":
+        # The first half of each group takes any order of the group, also the ones that the second half insists on.
+        for number, one in enumerate(expected):
+            if number % 10 < 5:
+                one["arguments"] = {"group": number // 10}
+        expected.sort(key=lambda one: len(one["arguments"]))
+    places = sorted(range(count), key=sequence.__getitem__)
+    return actual, expected, places
+
+
+def time_one_tool(count: int, kind: str, rounds: int) -> Callable[[], float]:
+    metric = ToolCallTrajectory(match="any_order", arguments="exact" if kind == "exact" else "partial")
+    actual, expected, places = one_tool(count, kind)
+
+    def run() -> Any:
+        return metric.evaluate(tool_calls=actual, expectations={"tool_calls": expected})
+
+    result = run()
+    what = f"{count} calls of one tool, {kind}"
+    check((result.verdict, result.details["matched"]), ("passed", count), what)
+    if kind != "overlap":
+        wanted = [{"expected": index, "actual": place} for index, place in enumerate(places)]
+        check(result.details["pairs"], wanted, what)
+
+    # The last expected call can't be met any more, which has to be found out.
+    changed = [*expected[:-1], {"name": "update_order", "arguments": {"order_id": -1}}]
+    failed = metric.evaluate(tool_calls=actual, expectations={"tool_calls": changed})
+    check((failed.verdict, failed.details["matched"]), ("failed", count - 1), f"{what}, one of them changed")
+
+    def timed() -> float:
+        return best(rounds, run)[0]
+
+    return timed
+
+
+def measure_one_tool() -> Iterable[Row]:
+    bars = {"partial": 1.0, "exact": 0.1, "overlap": None}
+    names = {
+        "partial": "any_order, partial arguments, distinct",
+        "exact": "any_order, exact arguments, distinct",
+        "overlap": "any_order, partial arguments, half fit a whole group",
+    }
+    for kind, bar in bars.items():
+        few, many = time_one_tool(1_000, kind, 20), time_one_tool(10_000, kind, 3)
+        turns = [(few(), many()) for _ in range(3)]
+        small, large = (min(times) for times in zip(*turns, strict=True))
+        yield Row(names[kind], "10,000 x 10,000", large, "s", bar, f"1,000 x 1,000: {small * 1e3:.2f} ms")
+        growth = None if kind == "overlap" else 15.0
+        detail = "10 would be linear"
+        yield Row(f"{names[kind]}: growth", "x 10", large / small, "x", growth, detail)
+
+
+MEMORY = f"""
+import sys
+from time import perf_counter
+from callmatch.metrics import ToolCallTrajectory
+
+start = perf_counter()
+rows = passed = 0
+for scores in ToolCallTrajectory().evaluate_file(sys.argv[1], actual="actual", expected="expected"):
+    columns = {{name: getattr(scores, name) for name in {COLUMNS!r}}}
+    rows += len(scores)
+    passed += columns["verdict"].count("passed")
+seconds = perf_counter() - start
+try:
+    # What ru_maxrss says includes the process that started this one.
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    peak = int(status["VmHWM"].split()[0]) * 1024
+except OSError:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(rows, passed, peak, seconds)
+"""
+
+
+def measure_memory(data: Data, directory: Path) -> Row:
+    block = data.path.read_bytes()
+    times = -(-GIGABYTES * 10**9 // len(block))
+    path = directory / "large.jsonl"
+    with path.open("wb") as out:
+        for _ in range(times):
+            out.write(block)
+    ran = subprocess.run([sys.executable, "-c", MEMORY, path], check=True, capture_output=True, text=True)
+    path.unlink()
+    rows, passed, peak, seconds = map(float, ran.stdout.split())
+    wanted = data.verdicts("in_order", "partial").count("passed") * times
+    check((rows, passed), (len(data.lines) * times, wanted), f"{GIGABYTES} GB of JSON Lines")
+    detail = f"{times * len(block) / 1e9:.2f} GB in {seconds:.1f} s"
+    return Row("peak memory while scoring a file", f"{rows:,.0f}", peak / 1e6, "MB", 200.0, detail)
+
+
+def time_import(statement: str) -> float:
+    code = f"from time import perf_counter; t = perf_counter(); {statement}; print(perf_counter() - t)"
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def measure_imports(rounds: int) -> Iterable[Row]:
+    result = 'ToolCallTrajectory().evaluate(tool_calls=[], expectations={"tool_calls": []})'
+    for what, ours, theirs, bar in [
+        ("import callmatch / import pydantic", "import callmatch", "import pydantic", 1.3),
+        (
+            "import and a first result / first pydantic model",
+            f"from callmatch.metrics import ToolCallTrajectory; {result}",
+            "from pydantic import BaseModel; type('Model', (BaseModel,), {})()",
+            None,
+        ),
+    ]:
+        turns = [(time_import(ours), time_import(theirs)) for _ in range(rounds)]
+        a, b = (min(times) for times in zip(*turns, strict=True))
+        yield Row(what, "", a / b, "x", bar, f"{a * 1e3:.1f} ms, {b * 1e3:.1f} ms")
+
+
+def measure(quick: bool, directory: Path) -> Iterable[Row]:
+    yield from measure_imports(5 if quick else 15)
+    small = Data(2_000, directory)
+    for data in [small] if quick else [small, Data(20_000, directory)]:
+        # So that collecting garbage between the rounds doesn't look at all of the data.
+        gc.freeze()
+        check_answers(data)
+        yield from measure_objects(data)
+        yield from measure_file(data)
+    yield from measure_one_tool()
+    if quick:
+        yield Row("peak memory while scoring a file", f"{GIGABYTES} GB", None, "MB", 200.0, "not with --quick")
+    else:
+        yield measure_memory(small, directory)
+
+
+HEADER = ["path", "pairs", "measured", "bar", "", "times"]
+RIGHT = {"pairs", "measured", "bar"}
+
+
+def markdown(rows: list[Row]) -> str:
+    lines = [HEADER, ["---:" if name in RIGHT else "---" for name in HEADER], *(row.cells() for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def table(rows: list[Row]) -> Table:
+    shown = Table(*HEADER)
+    for column in shown.columns:
+        column.justify = "right" if column.header in RIGHT else "left"
+    for row in rows:
+        style = {"ok": "green", "over": "red"}.get(row.outcome, "")
+        cells = row.cells()
+        shown.add_row(*cells[:4], f"[{style}]{cells[4]}[/]" if style else cells[4], cells[5])
+    return shown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="2,000 pairs only, and no file of 2 GB")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
+    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file as well")
+    options = parser.parse_args()
+    # Not cut to 80 columns where it goes into a file.
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if _core.DEBUG:
+        Console(stderr=True).print("callmatch was built for debugging: these figures mean nothing", style="red")
+    load = os.getloadavg()[0]
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            rows = list(measure(options.quick, Path(directory)))
+    except WrongAnswer as error:
+        Console(stderr=True).print(f"wrong answer: {error}", style="red")
+        return 1
+    if options.markdown:
+        print(markdown(rows))
+    else:
+        console.print(table(rows))
+    missed = sum(row.outcome == "over" for row in rows)
+    machine = f"{os.cpu_count()} cores, load average {load:.1f} before and {os.getloadavg()[0]:.1f} after"
+    print(f"\n{missed} of {sum(row.bar is not None for row in rows)} bars missed; {machine}.")
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) | {"outcome": row.outcome} for row in rows], indent=2) + "\n")
+    return int(options.strict and missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
