@@ -32,6 +32,10 @@ if _DEBUG:
     warnings.warn("callmatch was built for debugging and is slow: build it with --release", stacklevel=2)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     # Most of the time of an import would be pydantic's, so it waits until a result is asked for.
     if name in ("MetricResult", "Verdict"):

@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "one_of",
     "printable",
+    "printable_lines",
 ]
 
 __version__: Final[str]
@@ -54,3 +55,4 @@ class FileScorer:
 
 def one_of(what: str, given: str, words: list[str]) -> str: ...
 def printable(text: str) -> str: ...
+def printable_lines(text: str) -> str: ...

@@ -76,7 +76,8 @@ class Scores:
     """The scores of many traces.
 
     Every column is a list as long as this is, with None where a row has no such value. A row is a `MetricResult`:
-    ``scores[17]``, ``scores[-1]``, ``scores[:10]`` (a list), ``for result in scores``.
+    ``scores[17]``, ``scores[-1]``, ``scores[:10]`` (a list), ``for result in scores``. To send the columns to another
+    process, send `to_dict()`.
     """
 
     def __init__(self, batch: _core.Batch, name: str) -> None:

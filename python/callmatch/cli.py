@@ -9,8 +9,8 @@ import glob
 import json
 import math
 import os
-import re
 import signal
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from rich.text import Text
 from callmatch import _core
 from callmatch.batch import Scores, Summary
 from callmatch.errors import CallmatchError
-from callmatch.metrics.trajectory import ArgumentMode, MatchMode, ToolCallTrajectory
+from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
 
 __all__ = ["main"]
 
@@ -73,8 +73,9 @@ class Rate(click.FloatRange):
 def main() -> None:
     """Did the agent call the tools it should have, and why not?"""
     # A run that is told to end removes what it was writing, as an interrupted one does.
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for name in ("SIGTERM", "SIGHUP"):
+        with contextlib.suppress(ValueError, AttributeError):  # not the main thread, or not on this system
+            signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
 
 
 @main.command()
@@ -136,7 +137,7 @@ def main() -> None:
     help="Show at most so many rows that did not pass.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary and the shown rows as a JSON object.")
-@click.option("--threads", type=click.IntRange(min=1), help="How many threads to use.  [default: all cores]")
+@click.option("--threads", type=click.IntRange(1, MOST_THREADS), help="How many threads to use.  [default: all cores]")
 def score(
     files: tuple[str, ...],
     match: str,
@@ -256,13 +257,18 @@ def writing(output: Path | None, inputs: list[str]) -> Iterator[Callable[[Scores
         raise click.UsageError(f"--output would overwrite the input {str(output)!r}")
     if not output.parent.is_dir():
         raise click.UsageError(f"no such directory: {str(output.parent)!r}")
+    write, output = writers[output.suffix], output.resolve()
     handle, aside = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.", suffix=".partial")
     try:
         with open(handle, "w", encoding="utf-8", newline="") as file:
-            yield writers[output.suffix](file)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(aside, 0o666 & ~umask)
+            yield write(file)
+        if output.exists():
+            mode = stat.S_IMODE(output.stat().st_mode)
+        else:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        os.chmod(aside, mode)
         os.replace(aside, output)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -287,16 +293,21 @@ def write_csv(file: TextIO) -> Callable[[Scores], None]:
     writer.writerow(_core.COLUMNS)
 
     def write(scores: Scores) -> None:
-        writer.writerows(zip(*scores.to_dict().values(), strict=True))
+        for row in zip(*scores.to_dict().values(), strict=True):
+            writer.writerow([cell_text(cell) if isinstance(cell, str) else cell for cell in row])
 
     return write
 
 
+def cell_text(text: str) -> str:
+    """A text that a spreadsheet does not take for a formula."""
+    text = _core.printable_lines(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
 def to_json(value: Any, indent: int | None = None) -> str:
     """JSON text that can be read by people of all languages, and that drives no terminal."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # These are the control characters that JSON allows as they are; here they can only be inside strings.
-    return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _core.printable_lines(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 @contextlib.contextmanager
@@ -382,5 +393,8 @@ def check_bar(summary: Summary, bar: float) -> None:
         click.echo("no row passed or failed, so there is no pass rate to hold against --fail-under", err=True)
         sys.exit(EXIT_BELOW_THE_BAR)
     if summary.pass_rate < bar:
-        click.echo(f"the pass rate {share(summary.pass_rate)} is below {bar:g}", err=True)
+        click.echo(f"the pass rate {summary.pass_rate:.6g} is below {bar:g}", err=True)
         sys.exit(EXIT_BELOW_THE_BAR)
+    if summary.error:
+        rows = "1 row" if summary.error == 1 else f"{summary.error:,} rows"
+        click.echo(f"{rows} could not be read, and the pass rate says nothing of them", err=True)

@@ -61,7 +61,7 @@ class MetricResult(BaseModel):
             "spans": [],
         }
         _set(result, "__dict__", values)
-        _set(result, "__pydantic_fields_set__", _FIELDS)
+        _set(result, "__pydantic_fields_set__", _FIELDS.copy())
         _set(result, "__pydantic_extra__", None)
         _set(result, "__pydantic_private__", None)
         return result

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any, Literal, NoReturn
 
 from callmatch import _core
 from callmatch.batch import Scores
@@ -16,19 +16,19 @@ from callmatch.errors import (
     unknown_keyword,
     unknown_word,
 )
-
-if TYPE_CHECKING:
-    from callmatch.results import MetricResult
+from callmatch.results import MetricResult
 
 __all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
 
 MatchMode = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ArgumentMode = Literal["partial", "exact", "ignore"]
 
-Calls = Sequence[object] | str | bytes | None
+Calls = list[Any] | tuple[Any, ...] | str | bytes | None
 """A list of tool calls or of chat messages, or JSON text of one; None: not reported, or nothing is expected."""
 
 File = str | os.PathLike[str]
+
+MOST_THREADS = 1024
 
 _MISSING: Any = object()
 """Not given; as a default it leaves it to us to say what is missing or misspelt."""
@@ -92,9 +92,10 @@ class ToolCallTrajectory:
             raise unknown_word("arguments", arguments, _core.ARGUMENT_MODES)
         if not isinstance(name, str):
             raise InvalidType(f"name is a string, not {type(name).__name__}", "name")
-        from callmatch.results import MetricResult  # noqa: PLC0415 - see `callmatch.__getattr__`
-
-        self._result = MetricResult._of
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"name holds a lone surrogate: {name!r}", "name") from error
         self._core = _core.Trajectory(match, arguments)
         self._match: MatchMode = match
         self._arguments: ArgumentMode = arguments
@@ -116,10 +117,7 @@ class ToolCallTrajectory:
         return self._name
 
     def __repr__(self) -> str:
-        return f"ToolCallTrajectory(match={self.match!r}, arguments={self.arguments!r}, name={self.name!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.match, self.arguments, self.name)
+        return f"{type(self).__name__}(match={self.match!r}, arguments={self.arguments!r}, name={self.name!r})"
 
     def evaluate(
         self,
@@ -162,7 +160,7 @@ class ToolCallTrajectory:
             expected = expectations.get("tool_calls")
             if len(expectations) != ("tool_calls" in expectations):
                 raise unknown_key("expectations", set(expectations) - {"tool_calls"}, ["tool_calls"])
-        return self._result(self._name, *self._core.evaluate(tool_calls, expected))
+        return MetricResult._of(self._name, *self._core.evaluate(tool_calls, expected))
 
     def evaluate_batch(
         self,
@@ -229,8 +227,8 @@ class ToolCallTrajectory:
 
         Raises:
             OSError: A file that is missing, a directory, or may not be read.
-            InvalidInput: A file that holds no records, no text, or compressed data that is damaged or ends too early;
-                or a field that is in no record of any file (at the end).
+            InvalidInput: A file that holds no text, or compressed data that is damaged or ends too early. At the end:
+                no records in any file, or a field that is in none of them.
             InvalidType: An argument of the wrong type.
         """
         if unknown:
@@ -239,14 +237,13 @@ class ToolCallTrajectory:
         for keyword, path in (("actual", actual), ("expected", expected), ("id", id)):
             if not isinstance(path, str):
                 raise InvalidType(f"{keyword} is a dotted path or a JSON pointer, not {type(path).__name__}", keyword)
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise InvalidInput(f"threads is a number from 1 on, or None for all cores, not {threads!r}", "threads")
+        if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+            what = f"a number from 1 to {MOST_THREADS}, or None for all cores"
+            raise InvalidInput(f"threads is {what}, not {threads!r}", "threads")
         scorer = _core.FileScorer(self._core, actual, expected, id, threads or 0)
-        return _chunks(scorer, paths, self.name)
-
-
-def _rebuild(match: MatchMode, arguments: ArgumentMode, name: str) -> ToolCallTrajectory:
-    return ToolCallTrajectory(match=match, arguments=arguments, name=name)
+        # What is wrong with the first file is said here, and not when the first rows are asked for.
+        scorer.open(paths[0])
+        return _chunks(scorer, paths, self._name)
 
 
 def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:
@@ -270,8 +267,9 @@ def _paths(files: File | Iterable[File]) -> list[File]:
 
 
 def _chunks(scorer: _core.FileScorer, paths: list[File], name: str) -> Iterator[Scores]:
-    for path in paths:
-        scorer.open(path)
+    for place, path in enumerate(paths):
+        if place > 0:
+            scorer.open(path)
         while (batch := scorer.next_chunk()) is not None:
             yield Scores(batch, name)
     scorer.finish()

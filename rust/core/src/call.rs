@@ -6,11 +6,11 @@ use bumpalo::Bump;
 
 use crate::{
     compare,
-    error::{Error, nearest},
+    error::{Error, misspelt},
     json::{self, JsonError, Problem},
     text::{self, Text},
     trace,
-    value::{MAX_DEPTH, MAX_RECORD_DEPTH, Object, Value},
+    value::{MAX_DEPTH, MAX_RECORD_DEPTH, Object, Value, get},
 };
 
 /// A call that was made.
@@ -46,7 +46,17 @@ impl Key {
     const ARGUMENTS: &[&str] = &["arguments", "args", "kwargs", "input", "request_payload"];
     /// What other tools call the arguments. They are not read, since some of them hold a schema; but a call that has one
     /// of them and no arguments is a mistake, not a call without arguments.
-    const NOT_ARGUMENTS: &[&str] = &["parameters", "params", "input_parameters", "tool_input", "tool_args"];
+    const NOT_ARGUMENTS: &[&str] = &[
+        "parameters",
+        "params",
+        "input_parameters",
+        "tool_input",
+        "tool_args",
+        "tool_kwargs",
+        "tool_arguments",
+        "function_args",
+        "function_arguments",
+    ];
     const FUNCTION: &str = "function";
 
     /// All that are read.
@@ -106,21 +116,20 @@ impl<'a> Reader<'a> {
     pub fn calls(self, value: Value<'a>) -> Result<Option<&'a [Call<'a>]>, Error> {
         match value {
             Value::Null => Ok(None),
+            // How tables write that there is nothing.
+            Value::Float(float) if float.is_nan() => Ok(None),
             Value::Array(items) if items.iter().any(trace::messages::is_message) => {
                 trace::messages::read(self, items).map(Some)
             }
             Value::Array(items) => self.list(items).map(Some),
             Value::Text(text) => {
-                let (value, reader) = Reader::parse(utf8(text, self.bump), self.bump).map_err(not_json)?;
+                let (value, reader) = Reader::parse(utf8(text, self.bump), self.bump).map_err(Error::not_json)?;
                 if let Value::Text(_) = value {
                     return Err(Error::wrong_type("expected a list of tool calls, got text inside JSON text"));
                 }
                 reader.calls(value)
             }
-            other => {
-                let message = format!("expected a list of tool calls (or of chat messages), got {}", other.kind());
-                Err(Error::wrong_type(message))
-            }
+            other => Err(Error::no_calls(other.kind())),
         }
     }
 
@@ -165,39 +174,37 @@ impl<'a> Reader<'a> {
             let message = format!("expected a tool call with a name and arguments, got {}", value.kind());
             return Err(Error::wrong_type(message));
         };
-        let mut found = Found::default();
-        found.collect(members, false, self)?;
-        let Some((_, name)) = found.name else {
+        let mut parts = Parts::default();
+        parts.collect(members, false, self)?;
+        let Some((_, name)) = parts.name else {
             let message = format!("a tool call without a name; it is given as {}", Key::NAMES.join(" or "));
             return Err(Error::value(message));
         };
-        let Some((_, arguments)) = found.arguments else {
+        let Some((_, _, arguments)) = parts.arguments else {
             reject_misspelt(members)?;
+            if let Some(Value::Object(members)) = get(members, Text::from(Key::FUNCTION)) {
+                reject_misspelt(members).map_err(|error| error.at_key(Text::from(Key::FUNCTION)))?;
+            }
             return Ok(Call { name, arguments: Arguments::NotRecorded });
         };
         Ok(Call { name, arguments })
     }
 
     fn arguments(self, value: Value<'a>) -> Result<Arguments<'a>, Error> {
-        let too_deep = || Error::value(format!("nested deeper than {MAX_DEPTH} levels"));
         match value {
             Value::Null => Ok(Arguments::NotRecorded),
-            Value::Object(_) if self.may_be_deep && value.deeper_than(MAX_DEPTH) => Err(too_deep()),
+            Value::Object(_) if self.may_be_deep && value.deeper_than(MAX_DEPTH) => Err(Error::too_deep()),
             Value::Object(members) => Ok(Arguments::Object(members)),
             // Providers send this for a tool without parameters.
             Value::Text(text) if text.is_empty() => Ok(Arguments::Object(&[])),
             Value::Text(text) => match json::parse(utf8(text, self.bump), MAX_DEPTH, self.bump) {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
-                Err(JsonError { problem: Problem::Depth, .. }) => Err(too_deep()),
+                Err(JsonError { problem: Problem::Depth, .. }) => Err(Error::too_deep()),
                 Ok(_) | Err(_) => Ok(Arguments::Unreadable),
             },
             _ => Ok(Arguments::Unreadable),
         }
     }
-}
-
-fn not_json(error: JsonError) -> Error {
-    Error::value(format!("not JSON: {error}"))
 }
 
 fn utf8<'a>(text: Text<'a>, bump: &'a Bump) -> &'a [u8] {
@@ -215,9 +222,10 @@ fn utf8<'a>(text: Text<'a>, bump: &'a Bump) -> &'a [u8] {
 
 /// What a call says, each with the place that it was found in.
 #[derive(Default)]
-struct Found<'a> {
+struct Parts<'a> {
     name: Option<(Place, Text<'a>)>,
-    arguments: Option<(Place, Arguments<'a>)>,
+    /// As they were, and as they were read.
+    arguments: Option<(Place, Value<'a>, Arguments<'a>)>,
 }
 
 /// A key, and whether it is inside `function`.
@@ -230,63 +238,68 @@ impl fmt::Display for Place {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> Parts<'a> {
     fn collect(&mut self, members: Object<'a>, nested: bool, reader: Reader<'a>) -> Result<(), Error> {
         for member in members {
+            let expected =
+                |what: &str| Err(Error::wrong_type(format!("{what}, got {}", member.value.kind())).at_key(member.key));
             match (Key::of(member.key), member.value) {
-                (Key::Name(key), Value::Text(text)) => set(&mut self.name, Place(key, nested), text, |a, b| a == b)?,
+                (Key::Name(key), Value::Text(text)) => self.name(Place(key, nested), text)?,
                 (Key::Arguments(key), value) => {
-                    match reader.arguments(value).map_err(|error| error.at_key(member.key))? {
-                        Arguments::NotRecorded => {}
-                        read => set(&mut self.arguments, Place(key, nested), read, same_arguments)?,
-                    }
+                    let read = reader.arguments(value).map_err(|error| error.at_key(member.key))?;
+                    self.arguments(Place(key, nested), value, read)?;
                 }
                 (Key::Function, Value::Object(members)) if !nested => {
                     self.collect(members, true, reader).map_err(|error| error.at_key(member.key))?;
                 }
                 (Key::Name(_) | Key::Function, Value::Null) | (Key::Message(_) | Key::Other, _) => {}
-                (Key::Name(_), other) => {
-                    let message = format!("a tool's name is a string, got {}", other.kind());
-                    return Err(Error::wrong_type(message).at_key(member.key));
-                }
-                (Key::Function, other) => {
-                    let message = format!("expected an object with a name and arguments, got {}", other.kind());
-                    return Err(Error::wrong_type(message).at_key(member.key));
-                }
+                (Key::Name(_), _) => return expected("a tool's name is a string"),
+                (Key::Function, _) if nested => return expected("a function has a name and arguments, not a function"),
+                (Key::Function, _) => return expected("expected an object with a name and arguments"),
             }
         }
         Ok(())
     }
+
+    fn name(&mut self, place: Place, name: Text<'a>) -> Result<(), Error> {
+        match self.name {
+            Some((first, other)) if other != name => return Err(differ(first, place)),
+            Some(_) => {}
+            None => self.name = Some((place, name)),
+        }
+        Ok(())
+    }
+
+    fn arguments(&mut self, place: Place, value: Value<'a>, read: Arguments<'a>) -> Result<(), Error> {
+        let same = match (self.arguments, read) {
+            (_, Arguments::NotRecorded) => true,
+            (None, _) => {
+                self.arguments = Some((place, value, read));
+                true
+            }
+            (Some((_, _, Arguments::Object(a))), Arguments::Object(b)) => {
+                compare::equal(Value::Object(a), Value::Object(b))
+            }
+            (Some((_, other, _)), _) => compare::equal(other, value),
+        };
+        match self.arguments {
+            Some((first, ..)) if !same => Err(differ(first, place)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Two names for one thing must agree.
-fn set<T: Copy>(slot: &mut Option<(Place, T)>, place: Place, value: T, same: fn(T, T) -> bool) -> Result<(), Error> {
-    match *slot {
-        Some((first, old)) if !same(old, value) => {
-            Err(Error::value(format!("{first} and {place} mean the same and have different values")))
-        }
-        Some(_) => Ok(()),
-        None => {
-            *slot = Some((place, value));
-            Ok(())
-        }
-    }
-}
-
-fn same_arguments(a: Arguments<'_>, b: Arguments<'_>) -> bool {
-    match (a, b) {
-        (Arguments::Object(a), Arguments::Object(b)) => compare::equal(Value::Object(a), Value::Object(b)),
-        (Arguments::Unreadable, Arguments::Unreadable) | (Arguments::NotRecorded, Arguments::NotRecorded) => true,
-        _ => false,
-    }
+fn differ(a: Place, b: Place) -> Error {
+    Error::value(format!("{a} and {b} mean the same and have different values"))
 }
 
 /// A call without arguments fits a lot, so a misspelt key must not pass for one.
 fn reject_misspelt(members: Object<'_>) -> Result<(), Error> {
     for member in members.iter().filter(|member| Key::of(member.key) == Key::Other) {
         let key = crate::show::plain(member.key);
-        let wanted = Key::ARGUMENTS[0];
-        if Key::NOT_ARGUMENTS.contains(&key.as_str()) || nearest(&key, &[wanted]).is_some() {
+        let other_word = Key::NOT_ARGUMENTS.contains(&key.as_str()).then_some(Key::ARGUMENTS[0]);
+        if let Some(wanted) = other_word.or_else(|| misspelt(&key, Key::ARGUMENTS)) {
             let words = Key::ARGUMENTS.join(", ");
             let message = format!(
                 "unknown key {key:?} in a tool call without arguments, which are read from {words}; did you mean {wanted:?}?"
@@ -302,4 +315,37 @@ fn reject_misspelt(members: Object<'_>) -> Result<(), Error> {
 pub struct ExpectedCall<'a> {
     pub name: Text<'a>,
     pub arguments: Option<Object<'a>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_known_and_every_other_is_not() {
+        for word in Key::words() {
+            assert!(Key::of(Text::from(word)) != Key::Other, "{word}");
+        }
+        for word in Key::NOT_ARGUMENTS.iter().chain(&["id", "argument", "documents", ""]) {
+            assert!(Key::of(Text::from(*word)) == Key::Other, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_told_from_another_one() {
+        let call = |text: &str| {
+            let bump = Bump::new();
+            let (value, reader) = Reader::parse(text.as_bytes(), &bump).unwrap();
+            reader.call(value).map(drop).map_err(|error| error.to_string())
+        };
+        for key in ["argumets", "argument", "inputs", "arg", "kwarg", "tool_kwargs", "request_payloads", "parameters"] {
+            assert!(call(&format!(r#"{{"name": "t", "{key}": {{}}}}"#)).unwrap_err().contains("did you mean"), "{key}");
+            let nested = format!(r#"{{"function": {{"name": "t", "{key}": {{}}}}}}"#);
+            assert!(call(&nested).unwrap_err().starts_with("function: "), "{key}");
+            assert!(call(&format!(r#"{{"name": "t", "args": {{}}, "{key}": {{}}}}"#)).is_ok(), "{key}");
+        }
+        for key in ["documents", "segments", "output", "tags", "id", "type", "status", "index"] {
+            assert!(call(&format!(r#"{{"name": "t", "{key}": []}}"#)).is_ok(), "{key}");
+        }
+    }
 }

@@ -2,7 +2,14 @@
 
 use std::fmt::{self, Write};
 
-use crate::text::Text;
+use crate::{
+    json::JsonError,
+    show,
+    text::Text,
+    value::{MAX_DEPTH, MOST_VALUES},
+};
+
+const MOST_SEGMENTS: usize = 20;
 
 /// Built where the trouble is; every reader on the way back adds its step of the path.
 #[derive(Debug)]
@@ -49,7 +56,7 @@ impl Error {
 
     #[cold]
     pub fn at_key(mut self, key: Text<'_>) -> Self {
-        self.0.path.push(Segment::Key(crate::show::plain(key)));
+        self.0.path.push(Segment::Key(show::in_a_sentence(&show::storable(key))));
         self
     }
 
@@ -59,14 +66,43 @@ impl Error {
         self
     }
 
+    /// Something that holds no calls.
+    #[cold]
+    pub fn no_calls(found: &str) -> Self {
+        Error::wrong_type(format!("expected a list of tool calls (or of chat messages), got {found}"))
+    }
+
+    #[cold]
+    pub fn not_json(error: JsonError) -> Self {
+        Error::value(format!("not JSON: {error}"))
+    }
+
+    #[cold]
+    pub fn too_deep() -> Self {
+        Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself"))
+    }
+
+    #[cold]
+    pub fn too_many_values() -> Self {
+        Error::value(format!("more than {MOST_VALUES} values (what is reached in several ways counts each time)"))
+    }
+
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Such as `tool_calls[2].arguments.filters.since`; empty where the whole input is meant.
+    /// Such as `tool_calls[2].arguments.filters.since`; empty where the whole input is meant. The middle of a long one is
+    /// left out.
     pub fn path(&self) -> String {
         let mut path = String::new();
-        for segment in self.0.path.iter().rev() {
+        let length = self.0.path.len();
+        for (place, segment) in self.0.path.iter().rev().enumerate() {
+            if length > MOST_SEGMENTS && (MOST_SEGMENTS / 2..length - MOST_SEGMENTS / 2).contains(&place) {
+                if place == MOST_SEGMENTS / 2 {
+                    path.push_str("[…]");
+                }
+                continue;
+            }
             let written = match segment {
                 Segment::Index(index) => write!(path, "[{index}]"),
                 Segment::Key(key) if !is_word(key) => write!(path, "[{key:?}]"),
@@ -106,10 +142,20 @@ pub fn one_of(what: &str, given: &str, words: &[&str]) -> String {
 
 /// The word that a slip of the finger is nearest to, if any is near.
 pub fn nearest<'w>(given: &str, words: &[&'w str]) -> Option<&'w str> {
+    let (distance, word) = distance_to_nearest(given, words)?;
+    (distance <= 1 + given.chars().count() / 4).then_some(word)
+}
+
+/// The word that this can hardly be anything but a slip of: one edit away, or two where the word is long.
+pub fn misspelt<'w>(given: &str, words: &[&'w str]) -> Option<&'w str> {
+    let (distance, word) = distance_to_nearest(given, words)?;
+    (distance <= if word.len() < 8 { 1 } else { 2 }).then_some(word)
+}
+
+fn distance_to_nearest<'w>(given: &str, words: &[&'w str]) -> Option<(usize, &'w str)> {
     let given: Vec<char> = given.chars().take(64).collect();
     let distances = words.iter().map(|&word| (edit_distance(&given, word), word));
-    let (distance, word) = distances.min_by_key(|&(distance, _)| distance)?;
-    (distance <= 1 + given.len() / 4).then_some(word)
+    distances.min_by_key(|&(distance, _)| distance)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other, whatever the case and

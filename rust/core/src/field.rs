@@ -10,6 +10,9 @@ pub struct Field {
 }
 
 impl Field {
+    /// Where a record's id is, unless somebody says otherwise.
+    pub const ID: &str = "id";
+
     /// What starts with a slash, or is empty (the whole record), is a JSON pointer (RFC 6901); all else is a dotted path.
     pub fn parse(written: &str) -> Self {
         let steps = match written.strip_prefix('/') {

@@ -26,7 +26,9 @@ use crate::{
     records::{Block, Records},
     report::Report,
     score::{Found, Row, Task, Worker},
+    show,
     source::{self, Progress},
+    text::Text,
 };
 
 /// The rows that are given out at a time come from at least so many blocks, if there are.
@@ -34,15 +36,24 @@ const BLOCKS: usize = 16;
 /// How far ahead of the block whose turn it is another may be taken, for each thread.
 const AHEAD: u64 = 2 * BLOCKS as u64;
 
+/// How many files an error names.
+const MOST_NAMES: usize = 5;
+
 /// Scores one file after the other.
 pub struct Scorer {
     task: Arc<Task>,
     threads: usize,
     file: Option<Running>,
+    /// The first files, for an error about all of them.
+    names: Vec<String>,
+    /// Whether there was any record, readable or not.
+    any: bool,
     found: Found,
-    /// For a field that no record has had so far: what the first record has instead.
-    instead: Option<Vec<(String, Vec<String>)>>,
+    instead: Instead,
 }
+
+/// For each of the fields `actual` and `expected` that no record has had so far: what the first record has instead.
+type Instead = [Option<Vec<String>>; 2];
 
 /// The rows of some blocks.
 pub struct Chunk {
@@ -62,14 +73,13 @@ struct Running {
     /// What is to be given out next.
     rows: Vec<Row>,
     blocks: usize,
-    any: bool,
 }
 
 /// A block that is done.
 struct Scored {
     rows: Vec<Row>,
     found: Found,
-    instead: Option<Vec<(String, Vec<String>)>>,
+    instead: Instead,
 }
 
 /// What came of waiting for rows.
@@ -85,7 +95,15 @@ impl Scorer {
     pub fn new(task: Task, threads: usize) -> Self {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let threads = if threads == 0 { cores() } else { threads };
-        Scorer { task: Arc::new(task), threads, file: None, found: Found::default(), instead: None }
+        Scorer {
+            task: Arc::new(task),
+            threads,
+            file: None,
+            names: Vec::new(),
+            any: false,
+            found: Found::default(),
+            instead: [None, None],
+        }
     }
 
     /// Go on with a file; `-` is standard input.
@@ -93,6 +111,9 @@ impl Scorer {
         let records = Records::new(source::open(path, progress)?);
         let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
         let name: Arc<str> = name.into();
+        if self.names.len() < MOST_NAMES {
+            self.names.push(show::plain(Text::from(&*name)));
+        }
         let source = Arc::new(Mutex::new(Source { records, number: 0, finished: false }));
         let window = Arc::new(Window::new(AHEAD * self.threads as u64));
         let (sender, done) = channel();
@@ -103,7 +124,7 @@ impl Scorer {
             thread::Builder::new().name("callmatch".to_owned()).spawn(work)?;
         }
         let (early, rows) = (BTreeMap::new(), Vec::new());
-        self.file = Some(Running { name, done, early, window, turn: 0, rows, blocks: 0, any: false });
+        self.file = Some(Running { name, done, early, window, turn: 0, rows, blocks: 0 });
         Ok(())
     }
 
@@ -111,36 +132,46 @@ impl Scorer {
     pub fn next(&mut self, longest: Duration) -> io::Result<Next> {
         let Some(file) = &mut self.file else { return Ok(Next::End) };
         loop {
-            while let Some(block) = file.early.remove(&file.turn) {
+            while file.blocks < BLOCKS
+                && let Some(block) = file.early.remove(&file.turn)
+            {
+                let Scored { mut rows, found, instead } = match block {
+                    Ok(block) => block,
+                    // What came before it is given out first.
+                    Err(error) if !file.rows.is_empty() => {
+                        file.early.insert(file.turn, Err(error));
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                };
                 file.turn += 1;
-                let Scored { mut rows, found, instead } = block?;
-                file.any |= !rows.is_empty();
+                file.window.move_to(file.turn);
+                file.blocks += 1;
+                self.any |= !rows.is_empty();
+                self.found |= found;
                 if file.rows.is_empty() {
                     file.rows = rows;
                 } else {
                     file.rows.append(&mut rows);
                 }
-                file.blocks += 1;
-                self.found.readable |= found.readable;
-                self.found.actual |= found.actual;
-                self.found.expected |= found.expected;
-                if self.instead.is_none() {
-                    self.instead = instead;
+                for (known, new) in self.instead.iter_mut().zip(instead) {
+                    if known.is_none() {
+                        *known = new;
+                    }
                 }
-                file.window.move_to(file.turn);
             }
             let rows = |file: &mut Running| {
                 file.blocks = 0;
                 Ok(Next::Chunk(Chunk { file: file.name.clone(), rows: std::mem::take(&mut file.rows) }))
             };
-            if file.blocks >= BLOCKS {
+            let failed = file.early.get(&file.turn).is_some_and(Result::is_err);
+            if file.blocks >= BLOCKS || failed {
                 return rows(file);
             }
             match file.done.recv_timeout(longest) {
                 Ok((number, block)) => drop(file.early.insert(number, block)),
                 Err(RecvTimeoutError::Timeout) => return Ok(Next::Pending),
                 Err(RecvTimeoutError::Disconnected) if !file.rows.is_empty() => return rows(file),
-                Err(RecvTimeoutError::Disconnected) if !file.any => return Err(invalid("it holds no records")),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.file = None;
                     return Ok(Next::End);
@@ -149,15 +180,16 @@ impl Scorer {
         }
     }
 
-    /// After the last file: a field that was in no record is a mistake.
+    /// After the last file: no record at all, or a field that was in none, is a mistake.
     pub fn finish(&self) -> Result<(), Error> {
+        if !self.any {
+            return Err(Error::value(format!("{}: there are no records", self.names.join(", "))));
+        }
         let fields =
             [(&self.task.actual, self.found.actual, "actual"), (&self.task.expected, self.found.expected, "expected")];
-        for (field, found, option) in fields {
+        for ((field, found, option), instead) in fields.into_iter().zip(&self.instead) {
             if self.found.readable && !found {
-                let instead = self.instead.iter().flatten().find(|(written, _)| *written == field.written);
-                let keys: Vec<&str> =
-                    instead.iter().flat_map(|(_, keys)| keys.iter().map(String::as_str)).take(20).collect();
+                let keys: Vec<&str> = instead.iter().flatten().map(String::as_str).take(20).collect();
                 let mut message = format!("no record has the field {:?} ({option})", field.written);
                 if !keys.is_empty() {
                     message += &format!("; the first one has {}", keys.join(", "));
@@ -169,12 +201,12 @@ impl Scorer {
                 return Err(Error::value(message));
             }
         }
+        // Records need no id, but one that was asked for by another name should be there.
+        if self.found.readable && !self.found.id && self.task.id.written != Field::ID {
+            return Err(Error::value(format!("no record has the field {:?} (id)", self.task.id.written)));
+        }
         Ok(())
     }
-}
-
-fn invalid(message: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 impl Drop for Running {
@@ -263,7 +295,8 @@ fn work(source: &Mutex<Source>, window: &Window, task: &Task, file: &str, done: 
 }
 
 fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored {
-    let mut scored = Scored { rows: Vec::with_capacity(block.records.len()), found: Found::default(), instead: None };
+    let rows = Vec::with_capacity(block.records.len());
+    let mut scored = Scored { rows, found: Found::default(), instead: [None, None] };
     for record in &block.records {
         let place = record.place;
         let mut row = match &record.bytes {
@@ -271,24 +304,26 @@ fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored 
             Err(problem) => Row::new(place, Report::error(problem.as_str())),
         };
         if let Some(error) = &mut row.report.error {
-            *error = format!("{file}:{place}: {error}").into();
+            let place = if block.by_line { format!("{place}:") } else { format!(" record {place}:") };
+            *error = format!("{}:{place} {error}", show::plain(Text::from(file))).into();
         }
-        scored.found.readable |= row.found.readable;
-        scored.found.actual |= row.found.actual;
-        scored.found.expected |= row.found.expected;
+        scored.found |= row.found;
         scored.rows.push(row);
     }
     if scored.found.readable && !(scored.found.actual && scored.found.expected) {
         let mut both = scored.rows.iter().zip(&block.records);
         let first = both.find_map(|(row, record)| record.bytes.as_ref().ok().filter(|_| row.found.readable));
-        scored.instead = first.map(|range| fields_instead(task, &block.bytes[range.clone()]));
+        if let Some(range) = first {
+            scored.instead = keys_instead(task, &block.bytes[range.clone()]);
+        }
     }
     scored
 }
 
-fn fields_instead(task: &Task, bytes: &[u8]) -> Vec<(String, Vec<String>)> {
+fn keys_instead(task: &Task, bytes: &[u8]) -> Instead {
     let bump = Bump::new();
-    let Ok((record, _)) = Reader::parse(bytes, &bump) else { return Vec::new() };
-    let fields = [&task.actual, &task.expected];
-    fields.into_iter().filter_map(|field: &Field| Some((field.written.clone(), field.keys_instead(record)?))).collect()
+    match Reader::parse(bytes, &bump) {
+        Ok((record, _)) => [&task.actual, &task.expected].map(|field| field.keys_instead(record)),
+        Err(_) => [None, None],
+    }
 }

@@ -14,7 +14,7 @@ use bumpalo::Bump;
 use crate::{
     number::{Big, Magnitude},
     text::{self, Text},
-    value::{Member, Value},
+    value::{MOST_VALUES, Member, Value},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub enum Problem {
     Trailing,
     Utf8,
     Depth,
+    Values,
 }
 
 impl fmt::Display for JsonError {
@@ -56,6 +57,7 @@ impl fmt::Display for JsonError {
             Problem::Trailing => f.write_str("more text after the JSON value")?,
             Problem::Utf8 => f.write_str("not UTF-8")?,
             Problem::Depth => f.write_str("nested too deep")?,
+            Problem::Values => write!(f, "more than {MOST_VALUES} values")?,
         }
         write!(f, " (at byte {})", self.at)
     }
@@ -73,6 +75,7 @@ pub fn parse<'a>(bytes: &'a [u8], max_depth: usize, bump: &'a Bump) -> Result<Va
         position: 0,
         bump,
         room: max_depth,
+        values: MOST_VALUES,
         items: Vec::with_capacity(16),
         members: Vec::with_capacity(16),
         unescaped: Vec::new(),
@@ -90,6 +93,8 @@ struct Parser<'a> {
     bump: &'a Bump,
     /// How many more levels may be opened.
     room: usize,
+    /// How many more values may be read.
+    values: usize,
     /// Stacks of what belongs to the containers that are open, innermost last; copied into the arena on closing.
     items: Vec<Value<'a>>,
     members: Vec<Member<'a>>,
@@ -175,6 +180,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.position += 1;
+        self.count(self.items.len() - start)?;
         let items = self.bump.alloc_slice_copy(&self.items[start..]);
         self.items.truncate(start);
         Ok(Value::Array(items))
@@ -210,12 +216,20 @@ impl<'a> Parser<'a> {
             }
         }
         self.position += 1;
+        self.count(self.members.len() - start)?;
         if repeated {
             keep_last(&mut self.members, start);
         }
         let members = self.bump.alloc_slice_copy(&self.members[start..]);
         self.members.truncate(start);
         Ok(Value::Object(members))
+    }
+
+    #[inline]
+    fn count(&mut self, values: usize) -> Result<(), JsonError> {
+        self.values =
+            self.values.checked_sub(values).ok_or(JsonError { at: self.position, problem: Problem::Values })?;
+        Ok(())
     }
 
     /// The string whose opening quote was just read.

@@ -24,13 +24,13 @@ pub enum Magnitude<'a> {
 const PRIME: u128 = (1 << 61) - 1;
 
 impl Big<'_> {
-    fn remainder(&self) -> u128 {
+    fn remainder(&self, modulus: u128) -> u128 {
         match self.magnitude {
             Magnitude::Decimal(digits) => {
-                digits.iter().fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % PRIME)
+                digits.iter().fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % modulus)
             }
             Magnitude::Binary(bytes) => {
-                bytes.iter().rev().fold(0, |rest, &byte| (rest * 256 + u128::from(byte)) % PRIME)
+                bytes.iter().rev().fold(0, |rest, &byte| (rest * 256 + u128::from(byte)) % modulus)
             }
         }
     }
@@ -65,7 +65,9 @@ pub fn big_equal(a: &Big<'_>, b: &Big<'_>) -> bool {
             (Magnitude::Binary(a), Magnitude::Binary(b)) => significant(a) == significant(b),
             (Magnitude::Decimal(digits), Magnitude::Binary(bytes))
             | (Magnitude::Binary(bytes), Magnitude::Decimal(digits)) => {
-                similar_length(digits, bytes) && a.remainder() == b.remainder() && a.to_biguint() == b.to_biguint()
+                similar_length(digits, bytes)
+                    && a.remainder(PRIME) == b.remainder(PRIME)
+                    && a.to_biguint() == b.to_biguint()
             }
         }
 }
@@ -114,6 +116,12 @@ pub fn big_is_float(big: &Big<'_>, float: f64) -> bool {
     short && big.to_biguint().cmp(&(BigUint::from(mantissa) << shift)) == Ordering::Equal
 }
 
+/// Big numbers are hashed by what remains of them. The modulus is as secret as the rest of the hash, so that nobody can
+/// write numbers that all hash alike.
+fn modulus<S: BuildHasher>(build: &S) -> u128 {
+    u128::from(build.hash_one("modulus") >> 4 | 1 << 59 | 1)
+}
+
 /// Numbers that are equal hash alike.
 pub fn hash_float<S: BuildHasher>(float: f64, build: &S) -> u64 {
     match as_int(float) {
@@ -122,9 +130,10 @@ pub fn hash_float<S: BuildHasher>(float: f64, build: &S) -> u64 {
         None if float.is_finite() && float.abs() >= 9.0e15 => {
             let bits = float.abs().to_bits();
             let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
-            let mut rest = u128::from(mantissa) % PRIME;
+            let modulus = modulus(build);
+            let mut rest = u128::from(mantissa) % modulus;
             for _ in 0..(bits >> 52).saturating_sub(1075) {
-                rest = rest * 2 % PRIME;
+                rest = rest * 2 % modulus;
             }
             build.hash_one((float < 0.0, rest))
         }
@@ -137,7 +146,7 @@ pub fn hash_int<S: BuildHasher>(int: i64, build: &S) -> u64 {
 }
 
 pub fn hash_big<S: BuildHasher>(big: &Big<'_>, build: &S) -> u64 {
-    build.hash_one((big.negative, big.remainder()))
+    build.hash_one((big.negative, big.remainder(modulus(build))))
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use memchr::{memchr, memchr2};
 pub struct Block {
     pub bytes: Vec<u8>,
     pub records: Vec<Record>,
+    /// Whether the places of records are lines; else they are numbers.
+    pub by_line: bool,
 }
 
 pub struct Record {
@@ -22,9 +24,9 @@ pub struct Record {
 }
 
 /// How much is read at a time: what stays in the cache of a core until it has been parsed.
-pub const BLOCK: usize = 256 << 10;
+const BLOCK: usize = 256 << 10;
 /// A longer record is an error instead of being read.
-pub const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 pub struct Records<R> {
     source: R,
@@ -37,6 +39,7 @@ pub struct Records<R> {
     spare: Vec<Vec<u8>>,
     at_end: bool,
     finished: bool,
+    failed: Option<io::Error>,
     layout: Option<Layout>,
     /// The place of the last record, or of the last line.
     place: u64,
@@ -66,6 +69,7 @@ impl<R: Read> Records<R> {
             spare: Vec::new(),
             at_end: false,
             finished: false,
+            failed: None,
             layout: None,
             place: 0,
         }
@@ -74,7 +78,9 @@ impl<R: Read> Records<R> {
     /// The next records, or None after the last.
     pub fn next_block(&mut self) -> io::Result<Option<Block>> {
         while !self.finished {
-            self.fill()?;
+            if let Err(error) = self.fill() {
+                self.failed = Some(error);
+            }
             let layout = match self.layout.take() {
                 Some(layout) => layout,
                 None => self.recognise()?,
@@ -92,7 +98,8 @@ impl<R: Read> Records<R> {
                 Layout::Lines { skipping } => split.lines(skipping),
                 Layout::Values(scan) => scan.split(&mut split),
             };
-            self.finished = self.at_end;
+            self.finished = self.at_end || self.failed.is_some();
+            let by_line = matches!(layout, Layout::Lines { .. });
             let rest = done..self.filled;
             self.filled = rest.len();
             if records.is_empty() {
@@ -105,9 +112,10 @@ impl<R: Read> Records<R> {
             }
             buffer[..rest.len()].copy_from_slice(&self.buffer[rest]);
             let bytes = std::mem::replace(&mut self.buffer, buffer);
-            return Ok(Some(Block { bytes, records }));
+            return Ok(Some(Block { bytes, records, by_line }));
         }
-        Ok(None)
+        // What was whole before the error has been given out.
+        self.failed.take().map_or(Ok(None), Err)
     }
 
     /// Use the memory of a block again.
@@ -149,13 +157,16 @@ impl<R: Read> Records<R> {
         if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || memchr(0, head).is_some() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not JSON text in UTF-8 (binary data, or UTF-16)"));
         }
-        let text = head.trim_ascii_start();
+        let text = self.buffer[..self.filled].trim_ascii_start();
         let (first, rest) = text.split_at(memchr(b'\n', text).unwrap_or(text.len()));
-        let first = first.trim_ascii_end();
-        let lines_of_arrays = first.ends_with(b"]") && rest.trim_ascii_start().starts_with(b"[");
+        let (first, second) = (first.trim_ascii_end(), rest.trim_ascii_start());
         Ok(match first {
-            [b'[', ..] if !lines_of_arrays => Layout::Values(Scan::new(State::Before)),
-            b"{" => Layout::Values(Scan::new(State::Inside)),
+            // Unless each line is an array.
+            [b'[', ..] if !(first.ends_with(b"]") && second.starts_with(b"[")) => {
+                Layout::Values(Scan::new(State::Before))
+            }
+            // Unless the first line of JSON Lines is broken.
+            b"{" if !second.starts_with(b"{") => Layout::Values(Scan::new(State::Inside)),
             _ => Layout::Lines { skipping: false },
         })
     }
@@ -269,8 +280,10 @@ impl Scan {
             self.position += 1;
             let here = self.position;
             match (self.state, byte) {
-                (State::Before, b'[') => {
+                // One array may follow another.
+                (State::Before | State::Closed, b'[') => {
                     self.state = State::Inside;
+                    self.comma = false;
                     start = here;
                 }
                 (State::Inside, b'"') => self.in_string = true,
@@ -370,6 +383,7 @@ mod tests {
         assert_eq!(records(text), [(1, "{\"a\":1}".into()), (3, "{\"b\":".into()), (5, "3".into())]);
         assert_eq!(records("\u{feff}{\"a\":1}"), [(1, "{\"a\":1}".into())]);
         assert_eq!(texts("[1]\n[2]\n"), ["[1]", "[2]"]);
+        assert_eq!(texts("{\n{\"a\":1}\n{\"b\":2}"), ["{", "{\"a\":1}", "{\"b\":2}"]);
         assert!(records("").is_empty() && records(" \n\n").is_empty());
     }
 
@@ -380,6 +394,7 @@ mod tests {
         assert!(texts("[ ]").is_empty());
         assert_eq!(texts("[1,]"), ["1", ""]);
         assert_eq!(texts("[1] x y"), ["1", "!there is more text after the end of the array"]);
+        assert_eq!(texts("[\n1\n]\n[\n2, 3]\n[]"), ["1", "2", "3"]);
         assert_eq!(texts("[{},{}"), ["{}", "{}", "!the file ends inside the array"]);
         assert_eq!(texts("[{},{\"a\": \"b"), ["{}", "{\"a\": \"b"]);
         assert_eq!(texts("[{},"), ["{}", "!the file ends inside the array"]);
@@ -404,6 +419,20 @@ mod tests {
                 assert_eq!(found, [(1, true), (2, false), (3, true)], "{text} in blocks of {block}");
             }
         }
+    }
+
+    #[test]
+    fn an_error_comes_after_what_was_whole_before_it() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+        let mut records = Records::new(b"{\"a\":1}\n{\"b\":2}\n{\"c".chain(Broken));
+        let block = records.next_block().unwrap().unwrap();
+        assert_eq!(block.records.len(), 2);
+        assert!(records.next_block().is_err());
     }
 
     #[test]

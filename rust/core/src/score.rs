@@ -1,5 +1,7 @@
 //! Scoring one trace: values, JSON texts or a record of a file in, a report out.
 
+use std::ops::BitOrAssign;
+
 use bumpalo::Bump;
 
 use crate::{
@@ -61,19 +63,25 @@ impl Worker {
     }
 
     /// Hold one list of calls against another, both as JSON text.
-    pub fn score_texts<'t>(
-        &'t mut self,
+    pub fn score_texts(
+        &mut self,
         options: Options,
-        actual: Option<&'t [u8]>,
-        expected: Option<&'t [u8]>,
+        actual: Option<&[u8]>,
+        expected: Option<&[u8]>,
     ) -> Result<Report, (Side, Error)> {
         let (bump, scratch) = self.room();
-        let parse = |text: Option<&'t [u8]>| {
-            text.map_or(Ok((Value::Null, Reader { bump, may_be_deep: false })), |text| parse_bytes(text, bump))
+        let text = |text: Option<&'_ [u8]>, side| match text {
+            Some(text) => match json::check_utf8(text) {
+                Ok(()) => Ok(()),
+                Err(error) => Err((side, Error::not_json(error))),
+            },
+            None => Ok(()),
         };
-        let actual = parse(actual).map_err(|error| (Side::Actual, error))?;
-        let expected = parse(expected).map_err(|error| (Side::Expected, error))?;
-        score_values(options, actual, expected, scratch)
+        text(actual, Side::Actual)?;
+        text(expected, Side::Expected)?;
+        let value = |text: Option<_>| text.map_or(Value::Null, |text| Value::Text(Text::Utf8(text)));
+        let reader = Reader { bump, may_be_deep: false };
+        score_values(options, (value(actual), reader), (value(expected), reader), scratch)
     }
 
     /// Score a record, given as JSON text.
@@ -85,14 +93,16 @@ impl Worker {
             Ok(parsed) => parsed,
             Err(error) => return Row::new(place, Report::error(error.to_string())),
         };
-        let id = task.id.find(record).and_then(id_of).unwrap_or(Id::Int(i64::try_from(place).unwrap_or(i64::MAX)));
+        let own_id = task.id.find(record).and_then(id_of);
+        let has_id = own_id.is_some();
+        let id = own_id.unwrap_or(Id::Int(i64::try_from(place).unwrap_or(i64::MAX)));
         if !matches!(record, Value::Object(_) | Value::Array(_)) {
             let message = format!("expected a record (an object), got {}", record.kind());
             return row(id, Report::error(message), found);
         }
         let actual = task.actual.find(record);
         let expected = task.expected.find(record);
-        found = Found { readable: true, actual: actual.is_some(), expected: expected.is_some() };
+        found = Found { readable: true, actual: actual.is_some(), expected: expected.is_some(), id: has_id };
         let (actual, expected) = (actual.unwrap_or(Value::Null), expected.unwrap_or(Value::Null));
         let scored = score_values(task.options, (actual, reader), (expected, reader), scratch);
         let report = scored.unwrap_or_else(|(side, error)| {
@@ -113,8 +123,7 @@ pub enum Side {
 }
 
 fn parse_bytes<'a>(bytes: &'a [u8], bump: &'a Bump) -> Result<(Value<'a>, Reader<'a>), Error> {
-    let parsed = json::check_utf8(bytes).and_then(|()| Reader::parse(bytes, bump));
-    parsed.map_err(|error| Error::value(format!("not JSON: {error}")))
+    json::check_utf8(bytes).and_then(|()| Reader::parse(bytes, bump)).map_err(Error::not_json)
 }
 
 /// Hold the calls in one value against those expected in the other.
@@ -135,8 +144,8 @@ pub fn score_values<'a>(
     })
 }
 
-/// Python converts no more digits than 4,300.
-const MOST_DIGITS: usize = 4000;
+/// Python may be set to convert no more digits than 640.
+const MOST_DIGITS: usize = 600;
 
 fn id_of(value: Value<'_>) -> Option<Id> {
     match value {
@@ -158,6 +167,16 @@ pub struct Found {
     pub readable: bool,
     pub actual: bool,
     pub expected: bool,
+    pub id: bool,
+}
+
+impl BitOrAssign for Found {
+    fn bitor_assign(&mut self, other: Found) {
+        self.readable |= other.readable;
+        self.actual |= other.actual;
+        self.expected |= other.expected;
+        self.id |= other.id;
+    }
 }
 
 /// The path of an error inside a field starts with the field.

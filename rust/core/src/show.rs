@@ -16,7 +16,7 @@ pub struct Shown<'t> {
     pub whole: bool,
 }
 
-const MOST_CHARACTERS: usize = 2000;
+pub const MOST_CHARACTERS: usize = 2000;
 const MOST_LEVELS: usize = 64;
 /// How much of a value or a name stands in a sentence.
 const IN_A_SENTENCE: usize = 80;
@@ -65,6 +65,21 @@ pub fn plain(text: Text<'_>) -> String {
         match visible(point) {
             Some(c) => out.push(c),
             None => escape(&mut out, point),
+        }
+    }
+    out
+}
+
+/// A text of several lines, such as JSON text, with escapes (JSON's) for all else that must not reach a terminal.
+pub fn printable_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || visible(u32::from(c)).is_some() {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                escape(&mut out, u32::from(*unit));
+            }
         }
     }
     out

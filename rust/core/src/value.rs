@@ -11,6 +11,10 @@ pub const MAX_DEPTH: usize = 512;
 /// How deep a record around the arguments may nest, all in all.
 pub const MAX_RECORD_DEPTH: usize = 2 * MAX_DEPTH;
 
+/// How many values one side of a comparison, or a record, may have. A list that holds another one twice, which holds
+/// another one twice …, has more than fit into any memory, and so has a record of nothing but commas and digits.
+pub const MOST_VALUES: usize = 10_000_000;
+
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     Null,

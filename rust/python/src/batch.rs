@@ -9,13 +9,14 @@ use callmatch_core::{
     reason,
     report::{Counts, Difference, Part, Report},
     score::{Id, Row},
-    show::Shown,
+    show::{MOST_CHARACTERS, Shown},
     value::{MAX_DEPTH, Value},
 };
 use pyo3::{
     exceptions::PyIndexError,
     intern,
     prelude::*,
+    sync::PyOnceLock,
     types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 
@@ -160,23 +161,24 @@ impl<'py> IntoPyObject<'py> for IdObject<'_> {
 }
 
 fn verdict<'py>(py: Python<'py>, verdict: Verdict) -> &'py Bound<'py, PyString> {
-    match verdict {
-        Verdict::Passed => intern!(py, "passed"),
-        Verdict::Failed => intern!(py, "failed"),
-        Verdict::Inconclusive => intern!(py, "inconclusive"),
-        Verdict::NotApplicable => intern!(py, "not_applicable"),
-        Verdict::Error => intern!(py, "error"),
-    }
+    static WORDS: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
+    word(py, &WORDS, Verdict::WORDS, verdict as usize)
 }
 
 fn kind<'py>(py: Python<'py>, kind: DifferenceKind) -> &'py Bound<'py, PyString> {
-    match kind {
-        DifferenceKind::Missing => intern!(py, "missing"),
-        DifferenceKind::Unexpected => intern!(py, "unexpected"),
-        DifferenceKind::Arguments => intern!(py, "arguments"),
-        DifferenceKind::Name => intern!(py, "name"),
-        DifferenceKind::Order => intern!(py, "order"),
-    }
+    static WORDS: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
+    word(py, &WORDS, DifferenceKind::WORDS, kind as usize)
+}
+
+/// The word of an option, made into a Python object once.
+fn word<'py>(
+    py: Python<'py>,
+    made: &'static PyOnceLock<Vec<Py<PyString>>>,
+    words: &[&str],
+    index: usize,
+) -> &'py Bound<'py, PyString> {
+    let made = made.get_or_init(py, || words.iter().map(|word| PyString::intern(py, word).unbind()).collect());
+    made[index].bind(py)
 }
 
 /// (score, verdict, passed, reason, details)
@@ -246,7 +248,7 @@ fn value<'py>(py: Python<'py>, read: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         Value::Int(int) => int.into_pyobject(py)?.into_any(),
         Value::Float(float) => float.into_pyobject(py)?.into_any(),
         Value::Big(big) => {
-            let digits = big.digits(usize::MAX / 4).unwrap_or_default();
+            let digits = big.digits(MOST_CHARACTERS).unwrap_or_default();
             py.get_type::<PyInt>().call1((digits,))?
         }
         Value::Text(text) => {

@@ -52,6 +52,12 @@ pub fn printable(text: &Bound<'_, PyString>) -> String {
     show::plain(Text::from(&*text.to_string_lossy()))
 }
 
+/// The same with its line breaks, for JSON text and for cells of a table.
+#[pyfunction]
+pub fn printable_lines(text: &str) -> String {
+    show::printable_lines(text)
+}
+
 /// What to say of a word that is none of those that are known.
 #[pyfunction]
 pub fn one_of(what: &str, given: &str, words: Vec<String>) -> String {

@@ -25,6 +25,8 @@ const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 pub struct FileScorer {
     options: Options,
     progress: Progress,
+    /// The process whose threads do the work; a fork of it has none of them.
+    process: u32,
     state: Mutex<State>,
 }
 
@@ -42,7 +44,7 @@ impl FileScorer {
         let options = trajectory.options;
         let scorer = Scorer::new(Task { options, actual, expected, id }, threads);
         let state = State { scorer, path: PathBuf::new() };
-        FileScorer { options, progress: Progress::default(), state: Mutex::new(state) }
+        FileScorer { options, progress: Progress::default(), process: std::process::id(), state: Mutex::new(state) }
     }
 
     /// Go on with a file; `-` is standard input.
@@ -83,6 +85,9 @@ fn poisoned() -> PyErr {
 impl FileScorer {
     /// Work while other threads may run Python code.
     fn locked<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> io::Result<T> + Send) -> PyResult<T> {
+        if std::process::id() != self.process {
+            return Err(PyRuntimeError::new_err("a file can't be read on in a fork of the process that opened it"));
+        }
         let done = py.detach(|| {
             let mut state = self.state.lock().map_err(|_| None)?;
             work(&mut state).map_err(|error| Some((error, state.path.clone())))

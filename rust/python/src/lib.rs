@@ -17,7 +17,7 @@ mod core {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
-    use crate::errors::{one_of, printable};
+    use crate::errors::{one_of, printable, printable_lines};
     #[pymodule_export]
     use crate::files::FileScorer;
     #[pymodule_export]

@@ -4,7 +4,12 @@
 
 use std::cell::Cell;
 
-use callmatch_core::{call::Key, error::Error, text::Text, value::MAX_DEPTH};
+use callmatch_core::{
+    call::Key,
+    error::Error,
+    text::Text,
+    value::{MAX_DEPTH, MOST_VALUES},
+};
 use pyo3::{
     exceptions::PyAttributeError,
     intern,
@@ -13,7 +18,7 @@ use pyo3::{
     types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
 
-use crate::read::{LEVELS, MOST_VALUES, too_many_values};
+use crate::read::LEVELS;
 
 /// The object to be read, or what is wrong with it.
 type Copied<'py> = PyResult<Result<Bound<'py, PyAny>, Error>>;
@@ -43,9 +48,13 @@ impl Copying {
         if object.is_instance_of::<PyBytes>() || object.is_none() || is_text(object) {
             return Ok(Ok(object.clone()));
         }
-        let Some(items) = items_of(object)? else {
-            let message = format!("expected a list of tool calls (or of chat messages), got {}", type_name(object));
-            return Ok(Err(Error::wrong_type(message)));
+        // A cell of a table may be an array.
+        let array = match object.getattr_opt(intern!(object.py(), "tolist"))? {
+            Some(to_list) if !object.is_instance_of::<PyType>() => to_list.call0()?,
+            _ => object.clone(),
+        };
+        let Some(items) = items_of(&array)? else {
+            return Ok(Err(Error::no_calls(&type_name(object))));
         };
         self.list(object.py(), items, |item| self.call(item, LEVELS))
     }
@@ -117,7 +126,7 @@ impl Copying {
         let py = object.py();
         match self.room.get().checked_sub(1) {
             Some(room) => self.room.set(room),
-            None => return Ok(Err(too_many_values())),
+            None => return Ok(Err(Error::too_many_values())),
         }
         let is_container = object.is_instance_of::<PyDict>()
             || object.is_instance_of::<PyList>()
@@ -126,7 +135,7 @@ impl Copying {
             return Ok(Ok(object.clone()));
         }
         if depth == 0 {
-            return Ok(Err(Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself"))));
+            return Ok(Err(Error::too_deep()));
         }
         if let Some(items) = items_of(object)? {
             return self.list(py, items, |item| self.value(item, depth - 1));
@@ -154,9 +163,10 @@ impl Copying {
             return self.value(&object.call_method(intern!(py, "model_dump"), (), Some(&arguments))?, depth - 1);
         }
         let fields = object.getattr_opt(intern!(py, "__dataclass_fields__"))?;
+        let fields = fields.and_then(|fields| fields.cast_into::<PyDict>().ok());
         if let Some(fields) = fields.filter(|_| !object.is_instance_of::<PyType>()) {
             let copy = PyDict::new(py);
-            for key in fields.cast::<PyDict>()?.copy()?.keys() {
+            for key in fields.copy()?.keys() {
                 let word = copied!(key_of(&key), |error| error);
                 let member = match object.getattr(&*word) {
                     Err(error) if error.is_instance_of::<PyAttributeError>(py) => continue,

@@ -15,17 +15,13 @@ use callmatch_core::{
     number::{Big, Magnitude},
     score::{Side, Worker},
     text::Text,
-    value::{MAX_DEPTH, Member, Value},
+    value::{MAX_DEPTH, MOST_VALUES, Member, Value},
 };
 use num_bigint::{BigInt, Sign};
 use pyo3::{Borrowed, ffi, prelude::*};
 use rayon::{ThreadPool, prelude::*};
 
 use crate::plain;
-
-/// More values than this are refused: a list that holds another one twice, which holds another one twice …, has more
-/// values than fit into any memory.
-pub const MOST_VALUES: usize = 10_000_000;
 
 /// A message holds calls, which hold functions; nothing else is looked into for calls.
 pub const LEVELS: usize = 2;
@@ -84,6 +80,20 @@ pub fn with_many_calls<R: Send>(
 struct Foreign;
 
 fn read_and_use<R>(
+    actual: Object<'_, '_>,
+    expected: Object<'_, '_>,
+    attached: bool,
+    worker: &mut Worker,
+    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
+) -> Result<Result<R, (Side, Error)>, Foreign> {
+    // Deep values need more stack than some threads have, such as those of musl.
+    stacker::maybe_grow(STACK, 2 * STACK, || read_and_use_here(actual, expected, attached, worker, using))
+}
+
+/// More than reading, comparing and showing values of the greatest depth takes.
+const STACK: usize = 1 << 20;
+
+fn read_and_use_here<R>(
     actual: Object<'_, '_>,
     expected: Object<'_, '_>,
     attached: bool,
@@ -150,12 +160,10 @@ impl<'a> Reading<'a> {
                     let length = ffi::PyBytes_Size(pointer).unsigned_abs();
                     std::slice::from_raw_parts(ffi::PyBytes_AsString(pointer).cast::<u8>(), length)
                 };
-                json::check_utf8(bytes).map_err(|error| Stop::Error(Error::value(format!("not JSON: {error}"))))?;
+                json::check_utf8(bytes).map_err(|error| Stop::Error(Error::not_json(error)))?;
                 Ok(Value::Text(Text::Utf8(bytes)))
             }
-            Kind::Dict => {
-                Err(Stop::Error(Error::wrong_type("expected a list of tool calls (or of chat messages), got a dict")))
-            }
+            Kind::Dict => Err(Stop::Error(Error::no_calls("a dict"))),
             _ => self.value(object, MAX_DEPTH),
         }
     }
@@ -186,7 +194,7 @@ impl<'a> Reading<'a> {
             Kind::True => Ok(Value::True),
             Kind::False => Ok(Value::False),
             Kind::None => Ok(Value::Null),
-            Kind::Dict | Kind::List | Kind::Tuple if depth == 0 => Err(too_deep()),
+            Kind::Dict | Kind::List | Kind::Tuple if depth == 0 => Err(Stop::Error(Error::too_deep())),
             Kind::Dict => self.object(object, |reading, _, value| reading.value(value, depth - 1)),
             Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.value(item, depth - 1)),
             Kind::Bytes | Kind::Foreign => Err(Stop::Foreign),
@@ -261,18 +269,9 @@ impl<'a> Reading<'a> {
     }
 
     fn take(&mut self, values: usize) -> Result<(), Stop> {
-        self.room = self.room.checked_sub(values).ok_or_else(|| Stop::Error(too_many_values()))?;
+        self.room = self.room.checked_sub(values).ok_or_else(|| Stop::Error(Error::too_many_values()))?;
         Ok(())
     }
-}
-
-pub fn too_many_values() -> Error {
-    let message = "a list or dict that is reached in several ways counts each time";
-    Error::value(format!("more than {MOST_VALUES} values; {message}"))
-}
-
-fn too_deep() -> Stop {
-    Stop::Error(Error::value(format!("nested deeper than {MAX_DEPTH} levels, or inside itself")))
 }
 
 fn text<'a>(object: Object<'a, '_>) -> Text<'a> {

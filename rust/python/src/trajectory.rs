@@ -9,6 +9,7 @@ use callmatch_core::{
     options::{ArgumentMode, MatchMode, Options},
     report::Report,
     score::{Row, Side, Worker, score_values},
+    show,
     text::Text,
     value::Value,
 };
@@ -36,7 +37,7 @@ thread_local! {
 /// A batch of fewer rows isn't worth other threads.
 const FEWEST_SHARED: usize = 256;
 /// How many rows are scored before signals (Ctrl-C) are looked at.
-const AT_A_TIME: usize = 1 << 16;
+const AT_A_TIME: usize = 1 << 14;
 
 #[pymethods]
 impl Trajectory {
@@ -45,6 +46,11 @@ impl Trajectory {
         let parsed = MatchMode::parse(r#match)
             .and_then(|match_mode| Ok(Options { match_mode, arguments: ArgumentMode::parse(arguments)? }));
         Ok(Trajectory { options: parsed.map_err(|error| errors::to_python(py, &error))? })
+    }
+
+    /// How to make it again, for pickle.
+    fn __getnewargs__(&self) -> (&'static str, &'static str) {
+        (self.options.match_mode.word(), self.options.arguments.word())
     }
 
     /// (score, verdict, passed, reason, details)
@@ -70,7 +76,7 @@ impl Trajectory {
         let pool = (tool_calls.len() >= FEWEST_SHARED).then(|| ThreadPoolBuilder::new().build()).transpose();
         let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let reports = match (&pool, texts(tool_calls), texts(expected)) {
-            (Some(pool), Some(actual), Some(expected)) => py.detach(|| self.score_texts(pool, &actual, &expected)),
+            (Some(pool), Some(actual), Some(expected)) => self.score_texts(py, pool, &actual, &expected)?,
             (pool, ..) => self.score_objects(pool.as_ref(), tool_calls, expected)?,
         };
         let rows = (0..).zip(reports).map(|(place, report)| Row::new(place, report)).collect();
@@ -118,7 +124,8 @@ impl Trajectory {
                     // An object of the user raised: an error of its row, unless it is to end the program.
                     Err(error) if error.is_instance_of::<PyException>(py) => {
                         let class = error.get_type(py).name()?;
-                        Report::error(format!("row {index}: {class}: {}", error.value(py)))
+                        let said = show::in_a_sentence(&error.value(py).to_string());
+                        Report::error(format!("row {index}: {class}: {said}"))
                     }
                     Err(error) => return Err(error),
                 });
@@ -129,18 +136,23 @@ impl Trajectory {
 
     fn score_texts(
         &self,
+        py: Python<'_>,
         pool: &ThreadPool,
         actual: &[Option<JsonText>],
         expected: &[Option<JsonText>],
-    ) -> Vec<Report> {
-        pool.install(|| {
+    ) -> PyResult<Vec<Report>> {
+        let mut reports: Vec<Report> = Vec::with_capacity(actual.len());
+        for (actual, expected) in actual.chunks(AT_A_TIME).zip(expected.chunks(AT_A_TIME)) {
+            py.check_signals()?;
+            let first = reports.len();
             let rows = actual.par_iter().zip(expected).enumerate().with_min_len(16);
             let each = rows.map_init(Worker::default, |worker, (index, (actual, expected))| {
                 let scored = worker.score_texts(self.options, bytes_of(actual), bytes_of(expected));
-                scored.unwrap_or_else(|error| error_of(index, error))
+                scored.unwrap_or_else(|error| error_of(first + index, error))
             });
-            each.collect()
-        })
+            py.detach(|| pool.install(|| reports.par_extend(each)));
+        }
+        Ok(reports)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     report::Report,
 };
 
-pub use pairing::Pairing;
+use pairing::Pairing;
 
 /// Room that is used again from check to check.
 #[derive(Default)]
@@ -36,13 +36,25 @@ pub(crate) struct Check<'c, 'a> {
     actual: &'c [Call<'a>],
     tools: &'c [u32],
     fits: &'c mut [u8],
+    /// A made call whose unknown fits are taken for none even where others are not.
+    doubted: Option<usize>,
 }
 
 /// Remember fits where there are at most so many; finding out again costs less than much memory.
 const MOST_REMEMBERED: usize = 4096;
 
+/// Of how many calls it is worked out whether the answer depends on them.
+const MOST_DOUBTED: usize = 16;
+
 impl Check<'_, '_> {
     fn fit(&mut self, expected: usize, actual: usize) -> Fit {
+        match self.recorded_fit(expected, actual) {
+            Fit::Unknown if self.doubted == Some(actual) => Fit::No,
+            fit => fit,
+        }
+    }
+
+    fn recorded_fit(&mut self, expected: usize, actual: usize) -> Fit {
         if self.expectation.tools[expected] != self.tools[actual] {
             return Fit::No;
         }
@@ -71,18 +83,18 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The first made call without recorded arguments of which some expected call demands any.
-    fn first_unknown(&self) -> Option<usize> {
+    /// The made calls without recorded arguments of which some expected call demands any.
+    fn unknown(&self) -> Vec<usize> {
         let unrecorded = |call: &Call<'_>| matches!(call.arguments, Arguments::NotRecorded);
-        let first = self.actual.iter().find(|call| unrecorded(call))?;
+        let Some(first) = self.actual.iter().find(|call| unrecorded(call)) else { return Vec::new() };
         let mut demanding = vec![false; self.expectation.names.len()];
         for (expected, &tool) in self.expectation.tools.iter().enumerate() {
             demanding[tool as usize] |= self.expectation.fit(expected, first) == Fit::Unknown;
         }
-        (0..self.actual.len()).find(|&actual| {
-            let tool = self.tools[actual];
-            unrecorded(&self.actual[actual]) && tool != NO_TOOL && demanding[tool as usize]
-        })
+        let matters = |tool: u32| tool != NO_TOOL && demanding[tool as usize];
+        (0..self.actual.len())
+            .filter(|&actual| unrecorded(&self.actual[actual]) && matters(self.tools[actual]))
+            .collect()
     }
 }
 
@@ -93,7 +105,7 @@ pub(crate) fn check<'a>(expectation: &Expectation<'a>, actual: &[Call<'a>], scra
     let all = expectation.calls.len().saturating_mul(actual.len());
     scratch.fits.resize(if all <= MOST_REMEMBERED { all } else { 0 }, 0);
     let Scratch { tools, fits, pairing, possible, search } = scratch;
-    let mut check = Check { expectation, actual, tools, fits };
+    let mut check = Check { expectation, actual, tools, fits, doubted: None };
 
     pairing::largest(&mut check, false, pairing, search);
     let mut report = Report {
@@ -107,14 +119,20 @@ pub(crate) fn check<'a>(expectation: &Expectation<'a>, actual: &[Call<'a>], scra
     };
     if !passes(&mut check, pairing, false) {
         // Fits are monotonic: if the unknown ones all fit and it still fails, no answer in between passes.
-        let unknown = check.first_unknown();
-        let could_pass = unknown.is_some() && {
-            pairing::largest(&mut check, true, possible, search);
-            passes(&mut check, possible, true)
+        let unknown = check.unknown();
+        let mut could_pass = |check: &mut Check<'_, '_>, doubted| {
+            check.doubted = doubted;
+            pairing::largest(check, true, possible, search);
+            let could_pass = passes(check, possible, true);
+            check.doubted = None;
+            could_pass
         };
-        if let (true, Some(unknown)) = (could_pass, unknown) {
+        if !unknown.is_empty() && could_pass(&mut check, None) {
+            // The first call without which it can't pass; where any of several would do, the first of them.
+            let mut tried = unknown.iter().copied().take(MOST_DOUBTED);
+            let decides = tried.find(|&call| !could_pass(&mut check, Some(call))).unwrap_or(unknown[0]);
             report.verdict = Verdict::Inconclusive;
-            report.unrecorded = Some(Box::new((unknown as u32, crate::show::storable(actual[unknown].name))));
+            report.unrecorded = Some(Box::new((decides as u32, crate::show::storable(actual[decides].name))));
         } else {
             report.verdict = Verdict::Failed;
             report.difference = Some(Box::new(difference::first(&mut check, pairing)));

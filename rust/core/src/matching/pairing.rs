@@ -16,7 +16,7 @@ use super::Check;
 use crate::{
     call::{Arguments, Call},
     compare,
-    expected::NO_TOOL,
+    expected::{Fit, NO_TOOL},
     options::ArgumentMode,
     value::{Member, Object},
 };
@@ -215,9 +215,12 @@ impl Graph {
         self.clear();
         for (place, &left) in (0..).zip(expected) {
             let start = self.candidates.len() as u32;
-            for (right, &place) in (0..).zip(actual) {
-                if check.fits(left as usize, place as usize, unknown) {
-                    self.candidates.push(right);
+            // Those that are known to fit come first, so that unknown ones are used only where they are needed.
+            for wanted in [Fit::Yes, Fit::Unknown] {
+                for (right, &place) in (0..).zip(actual) {
+                    if check.fit(left as usize, place as usize) == wanted && (wanted == Fit::Yes || unknown) {
+                        self.candidates.push(right);
+                    }
                 }
             }
             let candidates = Range { start, end: self.candidates.len() as u32 };
@@ -247,7 +250,7 @@ impl Graph {
         for (right, &place) in (0..).zip(actual) {
             let call = &check.actual[place as usize];
             let start = self.demands.len();
-            if unknown && matches!(call.arguments, Arguments::NotRecorded) {
+            if unknown && matches!(call.arguments, Arguments::NotRecorded) && check.doubted != Some(place as usize) {
                 self.always.push(right);
             } else {
                 self.demands.extend(Demand::met_by(call, mode).filter_map(|demand| table.known(demand)));
@@ -278,28 +281,29 @@ impl Graph {
         }
         self.candidates.extend(0..actual.len() as u32);
         let everyone = Range { start: total, end: self.candidates.len() as u32 };
-        let rarest = |demands: &[u32]| {
-            let met_by = demands.iter().map(|&demand| lists[demand as usize]);
-            met_by.min_by_key(|list| list.end - list.start).unwrap_or(everyone)
-        };
         let size = |list: Range| (list.end - list.start) as usize;
-        let write_out = listed.iter().map(|demands| size(rarest(demands))).sum::<usize>() <= MOST_EDGES;
+        let mut sets = Sets { words: actual.len().div_ceil(64), sets: HashMap::new() };
+        let written = self.candidates.len();
         for demands in &listed {
-            let mut class = Class { candidates: rarest(demands), demands: Range::default() };
+            let met_by = demands.iter().map(|&demand| lists[demand as usize]);
+            let rarest = met_by.min_by_key(|&list| size(list)).unwrap_or(everyone);
+            let mut class = Class { candidates: rarest, demands: Range::default() };
             if demands.len() > 1 {
-                if write_out {
+                if self.candidates.len() - written > MOST_EDGES {
+                    let start = self.demands.len() as u32;
+                    self.demands.extend(demands);
+                    class.demands = Range { start, end: self.demands.len() as u32 };
+                } else if size(rarest) > 2 * sets.words {
+                    class.candidates = sets.intersection(demands, &lists, &mut self.candidates);
+                } else {
                     let start = self.candidates.len() as u32;
-                    for place in class.candidates.start..class.candidates.end {
+                    for place in rarest.start..rarest.end {
                         let right = self.candidates[place as usize];
                         if includes(self.met[right as usize].of(&self.demands), demands) {
                             self.candidates.push(right);
                         }
                     }
                     class.candidates = Range { start, end: self.candidates.len() as u32 };
-                } else {
-                    let start = self.demands.len() as u32;
-                    self.demands.extend(demands);
-                    class.demands = Range { start, end: self.demands.len() as u32 };
                 }
             }
             self.classes.push(class);
@@ -321,6 +325,37 @@ impl Graph {
                 (demands.is_empty() || includes(self.met[right as usize].of(&self.demands), demands)).then_some(right)
             }
         }
+    }
+}
+
+/// For demands that many calls meet, these calls as sets of bits, made when they are first asked for.
+struct Sets {
+    words: usize,
+    sets: HashMap<u32, Vec<u64>>,
+}
+
+impl Sets {
+    /// Add the calls that meet all of the demands to the candidates.
+    fn intersection(&mut self, demands: &[u32], lists: &[Range], candidates: &mut Vec<u32>) -> Range {
+        let mut all = vec![u64::MAX; self.words];
+        for &demand in demands {
+            let set = self.sets.entry(demand).or_insert_with(|| {
+                let mut set = vec![0; self.words];
+                for &right in lists[demand as usize].of(candidates) {
+                    set[right as usize / 64] |= 1 << (right % 64);
+                }
+                set
+            });
+            all.iter_mut().zip(set).for_each(|(all, word)| *all &= *word);
+        }
+        let start = candidates.len() as u32;
+        for (place, mut word) in (0..).zip(all) {
+            while word != 0 {
+                candidates.push(64 * place + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+        Range { start, end: candidates.len() as u32 }
     }
 }
 

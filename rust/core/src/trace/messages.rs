@@ -1,7 +1,8 @@
-//! OpenAI chat messages: `tool_calls` of assistant messages, or the legacy `function_call`.
+//! Chat messages: the `tool_calls` of OpenAI's assistant messages, or the legacy `function_call`, or the `tool_use` blocks
+//! in Anthropic's.
 
 use crate::{
-    call::{Call, Reader},
+    call::{Call, Key as CallKey, Reader},
     error::Error,
     text::Text,
     value::{Value, get},
@@ -12,27 +13,41 @@ pub enum Key {
     Role,
     ToolCalls,
     FunctionCall,
+    Content,
+    /// Of a block of the content.
+    Type,
 }
 
 const ROLE: &str = "role";
 const TOOL_CALLS: &str = "tool_calls";
 const FUNCTION_CALL: &str = "function_call";
+const CONTENT: &str = "content";
+const TYPE: &str = "type";
 
 impl Key {
-    pub const WORDS: &[&str] = &[ROLE, TOOL_CALLS, FUNCTION_CALL];
+    pub const WORDS: &[&str] = &[ROLE, TOOL_CALLS, FUNCTION_CALL, CONTENT, TYPE];
 
     pub fn of(bytes: &[u8]) -> Option<Key> {
         match bytes {
             b"role" => Some(Key::Role),
             b"tool_calls" => Some(Key::ToolCalls),
             b"function_call" => Some(Key::FunctionCall),
+            b"content" => Some(Key::Content),
+            b"type" => Some(Key::Type),
             _ => None,
         }
     }
+
+    pub fn holds_calls(self) -> bool {
+        matches!(self, Key::ToolCalls | Key::FunctionCall | Key::Content)
+    }
 }
 
+/// A role makes a message, unless there are arguments, which only calls have.
 pub fn is_message(item: &Value<'_>) -> bool {
-    matches!(item, Value::Object(members) if get(members, Text::from(ROLE)).is_some())
+    let Value::Object(members) = item else { return false };
+    get(members, Text::from(ROLE)).is_some()
+        && !members.iter().any(|member| matches!(CallKey::of(member.key), CallKey::Arguments(_) | CallKey::Function))
 }
 
 type Calls<'a> = bumpalo::collections::Vec<'a, Call<'a>>;
@@ -47,26 +62,34 @@ pub fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>]) -> Result<&'a [Call<
 }
 
 fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Calls<'a>) -> Result<(), Error> {
-    let Some(role) = message.get(ROLE) else {
-        let kind = message.kind();
-        return Err(Error::wrong_type(format!(
-            "expected a chat message with a role, like the others of this list, got {kind}"
-        )));
-    };
-    if !matches!(role, Value::Text(role) if role.is("assistant")) {
+    if !is_message(&message) {
+        let message = "expected a chat message with a role and without arguments, like the others of this list";
+        return Err(Error::wrong_type(message));
+    }
+    if !matches!(message.get(ROLE), Some(Value::Text(role)) if role.is("assistant")) {
         return Ok(());
     }
-    match message.get(TOOL_CALLS) {
+    let (content, tool_calls, call) = (message.get(CONTENT), message.get(TOOL_CALLS), message.get(FUNCTION_CALL));
+    if let (None, None, None) = (content, tool_calls, call) {
+        let message = format!("an assistant message has {CONTENT}, {TOOL_CALLS} or {FUNCTION_CALL}");
+        return Err(Error::value(message));
+    }
+    if let Some(Value::Array(blocks)) = content {
+        for (index, &block) in blocks.iter().enumerate() {
+            if matches!(block.get(TYPE), Some(Value::Text(kind)) if kind.is("tool_use")) {
+                let call = reader.call(block).map_err(|error| error.at_index(index).at_key(Text::from(CONTENT)))?;
+                calls.push(call);
+            }
+        }
+    }
+    match tool_calls {
         None | Some(Value::Null | Value::Array([])) => {}
         Some(Value::Array(items)) => {
             return reader.push_list(items, calls).map_err(|error| error.at_key(Text::from(TOOL_CALLS)));
         }
-        Some(other) => {
-            let message = format!("expected a list of tool calls, got {}", other.kind());
-            return Err(Error::wrong_type(message).at_key(Text::from(TOOL_CALLS)));
-        }
+        Some(other) => return Err(Error::no_calls(other.kind()).at_key(Text::from(TOOL_CALLS))),
     }
-    match message.get(FUNCTION_CALL) {
+    match call {
         None | Some(Value::Null) => {}
         Some(call) => calls.push(reader.call(call).map_err(|error| error.at_key(Text::from(FUNCTION_CALL)))?),
     }
