@@ -181,6 +181,7 @@ def check_answers(data: Data) -> None:
         metric = ToolCallTrajectory(match=match)
         results = [metric.evaluate(tool_calls=a, expectations={"tool_calls": e}) for a, e in data.pairs()]
         check([result.verdict for result in results], data.verdicts(match, "partial"), f"evaluate, {match}")
+        check([result.details["matched"] for result in results], matched, f"evaluate, {match}, matched")
 
 
 def compared(what: str, data: Data, ours: Time, theirs: Time, whose: str, bar: float | None) -> Row:
@@ -309,7 +310,7 @@ def measure_one_tool() -> Iterable[Row]:
     names = {
         "partial": "any_order, partial arguments, distinct",
         "exact": "any_order, exact arguments, distinct",
-        "overlap": "any_order, partial arguments, half fit a whole group",
+        "overlap": "any_order, partial arguments, half fit a group",
     }
     for kind, bar in bars.items():
         few, many = time_one_tool(1_000, kind, 20), time_one_tool(10_000, kind, 3)
