@@ -252,6 +252,8 @@ impl<'a> Parser<'a> {
     #[inline(never)]
     fn escaped(&mut self, start: usize) -> Result<Text<'a>, JsonError> {
         self.unescaped.clear();
+        // Enough for most texts, so that it grows once.
+        self.unescaped.reserve(1000);
         let mut from = start;
         loop {
             self.unescaped.extend_from_slice(&self.bytes[from..self.position]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use callmatch_core::{
     json,
-    options::{DifferenceKind, Options, Verdict},
+    options::{ArgumentMode, DifferenceKind, MatchMode, Options, Verdict},
     reason,
     report::{Counts, Difference, Part, Report},
     score::{Id, Row},
@@ -80,7 +80,7 @@ impl Batch {
             }
             "line" => PyList::new(py, self.rows.iter().map(|row| self.file.as_ref().map(|_| row.place))),
             "score" => self.list(py, |report| report.score().map(float)),
-            "verdict" => PyList::new(py, self.rows.iter().map(|row| verdict(py, row.report.verdict))),
+            "verdict" => PyList::new(py, self.rows.iter().map(|row| VERDICTS.get(py, row.report.verdict as usize))),
             "matched" => self.list(py, |report| report.counts().map(|counts| counts.matched)),
             "made" => self.list(py, |report| report.made),
             "expected" => self.list(py, |report| report.expected),
@@ -89,7 +89,9 @@ impl Batch {
             "f1" => counts(Counts::f1),
             "difference_kind" => PyList::new(
                 py,
-                self.rows.iter().map(|row| row.report.difference.as_ref().map(|difference| kind(py, difference.kind))),
+                self.rows.iter().map(|row| {
+                    row.report.difference.as_ref().map(|difference| KINDS.get(py, difference.kind as usize))
+                }),
             ),
             "expected_index" => self.list(py, |report| report.difference.as_ref()?.expected_index),
             "actual_index" => self.list(py, |report| report.difference.as_ref()?.actual_index),
@@ -160,25 +162,26 @@ impl<'py> IntoPyObject<'py> for IdObject<'_> {
     }
 }
 
-fn verdict<'py>(py: Python<'py>, verdict: Verdict) -> &'py Bound<'py, PyString> {
-    static WORDS: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
-    word(py, &WORDS, Verdict::WORDS, verdict as usize)
+/// The words of an option as Python objects, made once.
+struct Words {
+    words: &'static [&'static str],
+    made: PyOnceLock<Vec<Py<PyString>>>,
 }
 
-fn kind<'py>(py: Python<'py>, kind: DifferenceKind) -> &'py Bound<'py, PyString> {
-    static WORDS: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
-    word(py, &WORDS, DifferenceKind::WORDS, kind as usize)
-}
+static VERDICTS: Words = Words::of(Verdict::WORDS);
+static KINDS: Words = Words::of(DifferenceKind::WORDS);
+static MATCH_MODES: Words = Words::of(MatchMode::WORDS);
+static ARGUMENT_MODES: Words = Words::of(ArgumentMode::WORDS);
 
-/// The word of an option, made into a Python object once.
-fn word<'py>(
-    py: Python<'py>,
-    made: &'static PyOnceLock<Vec<Py<PyString>>>,
-    words: &[&str],
-    index: usize,
-) -> &'py Bound<'py, PyString> {
-    let made = made.get_or_init(py, || words.iter().map(|word| PyString::intern(py, word).unbind()).collect());
-    made[index].bind(py)
+impl Words {
+    const fn of(words: &'static [&'static str]) -> Self {
+        Words { words, made: PyOnceLock::new() }
+    }
+
+    fn get<'py>(&'static self, py: Python<'py>, index: usize) -> &'py Bound<'py, PyString> {
+        let make = || self.words.iter().map(|word| PyString::intern(py, word).unbind()).collect();
+        self.made.get_or_init(py, make)[index].bind(py)
+    }
 }
 
 /// (score, verdict, passed, reason, details)
@@ -186,8 +189,8 @@ pub fn result<'py>(py: Python<'py>, report: &Report, options: Options) -> PyResu
     let reason = PyString::new(py, &reason::sentence(report, options.match_mode));
     let counts = report.counts();
     let details = PyDict::new(py);
-    details.set_item(intern!(py, "match"), options.match_mode.word())?;
-    details.set_item(intern!(py, "arguments"), options.arguments.word())?;
+    details.set_item(intern!(py, "match"), MATCH_MODES.get(py, options.match_mode as usize))?;
+    details.set_item(intern!(py, "arguments"), ARGUMENT_MODES.get(py, options.arguments as usize))?;
     details.set_item(intern!(py, "reason"), &reason)?;
     details.set_item(intern!(py, "matched"), counts.map(|counts| counts.matched))?;
     details.set_item(intern!(py, "made"), report.made)?;
@@ -210,12 +213,12 @@ pub fn result<'py>(py: Python<'py>, report: &Report, options: Options) -> PyResu
         report.difference.as_deref().map(|found| difference(py, found)).transpose()?,
     )?;
     let passed = report.score().map(|score| score == 1.0);
-    (report.score(), verdict(py, report.verdict), passed, reason, details).into_pyobject(py)
+    (report.score(), VERDICTS.get(py, report.verdict as usize), passed, reason, details).into_pyobject(py)
 }
 
 fn difference<'py>(py: Python<'py>, difference: &Difference) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item(intern!(py, "kind"), kind(py, difference.kind))?;
+    dict.set_item(intern!(py, "kind"), KINDS.get(py, difference.kind as usize))?;
     dict.set_item(intern!(py, "expected_index"), difference.expected_index)?;
     dict.set_item(intern!(py, "actual_index"), difference.actual_index)?;
     dict.set_item(intern!(py, "name"), difference.texts.get(Part::Name))?;
