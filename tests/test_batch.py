@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import unicodedata
 
 import pytest
 
@@ -216,6 +217,83 @@ def test_rows_may_mix_objects_text_and_messages():
         (text([message]), [A]),
     ]
     assert score(rows, match="exact", arguments="exact").verdict == ["passed"] * 6
+
+
+class Cell:
+    """Stands in for an array in a cell of a table."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def tolist(self):
+        return self.items
+
+
+NAN = math.nan
+SPELLINGS = {
+    "objects": [
+        ("passed", [A], [A]),
+        ("failed", [B], [A]),
+        ("inconclusive", None, [A]),
+        ("inconclusive", NAN, [A]),
+        ("not_applicable", [A], NAN),
+        ("error", [{"name": 5}], [A]),
+        ("error", "[", [A]),
+        ("passed", Cell([A]), Cell([A])),
+        ("failed", [], Cell([A])),
+    ],
+    "text": [
+        ("passed", text([A]), text([A]).encode()),
+        ("failed", text([B]), text([A])),
+        ("inconclusive", None, text([A])),
+        ("inconclusive", "null", text([A])),
+        ("inconclusive", "NaN", text([A])),
+        ("not_applicable", text([A]), None),
+        ("error", text(text([A])), text([A])),
+        ("error", text([A]), text(text([A]))),
+        ("error", "oops", text([A])),
+        ("error", text([{"name": 5}]), text([A])),
+        ("error", b"[\xff]", text([A])),
+    ],
+}
+SPELLINGS["both"] = SPELLINGS["objects"] + SPELLINGS["text"]
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 300])
+@pytest.mark.parametrize("rows", SPELLINGS.values(), ids=SPELLINGS)
+def test_a_row_has_its_verdict_however_many_there_are(rows, size):
+    """Larger batches are read by several threads, and by other code where all rows are text."""
+    for verdict, *row in rows:
+        assert score([row] * size).verdict == [verdict] * size, row
+    rows = (rows * size)[:size]
+    scores = score([row for _, *row in rows])
+    assert scores.verdict == [verdict for verdict, *_ in rows]
+    for i, (verdict, *row) in enumerate(rows):
+        if verdict != "error":
+            assert scores[i] == evaluate(*row)
+        else:
+            assert f"tool_calls[{i}]" in scores.error[i]
+            with pytest.raises(CallmatchError) as caught:
+                evaluate(*row)
+            assert str(caught.value).split(": ", 1)[1] == scores.error[i].split(": ", 1)[1]
+
+
+@pytest.mark.parametrize("size", [1, 300])
+def test_an_exception_of_a_user_object_is_an_error_of_its_row_without_control_characters(size):
+    class BoomError(Exception):
+        pass
+
+    def boom(self):
+        raise BoomError("\x1b[31mred\r\n\x9b\u202e\ud800")
+
+    raising, row = type("Call", (), {"name": property(boom)})(), type("Row", (), {"tolist": boom})()
+    bad = [([raising], [A]), ([A], [raising]), (row, [A]), ([A], row)]
+    scores = score([([A], [A]), *bad] + [([B], [A])] * size)
+    assert scores.verdict == ["passed"] + ["error"] * 4 + ["failed"] * size
+    for i in range(1, 5):
+        assert "BoomError" in scores.error[i]
+        assert str(i) in scores.error[i]
+        assert not {unicodedata.category(char) for char in scores.error[i]} & {"Cc", "Cf", "Cs"}
 
 
 @pytest.mark.parametrize("bad", ["not json", "[", b"\xff", 5, [5], {1}, [{"name": "a", "arguments": {"x": {1}}}]])

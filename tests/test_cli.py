@@ -4,11 +4,12 @@ import csv
 import gzip
 import json
 import os
-import pty
 import signal
+import stat
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,8 @@ SWAPPED = record([B, A], [A, B], id="swapped")
 UNKNOWN = record([{"name": "lookup_order"}], [A], id="unknown")
 RECORDS = [GOOD, MISSING, GOOD, SWAPPED, UNKNOWN, GOOD]
 PASS_RATE = 3 / 5
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="works otherwise on Windows")
 
 
 def lines(records):
@@ -114,6 +117,7 @@ def test_a_pipe_gets_plain_text_with_the_counts_and_the_first_differences(runs):
 
 
 def test_a_terminal_gets_a_table_and_a_pipe_never_a_progress_bar(runs):
+    pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "CI")} | {"TERM": "xterm"}
     command = [sys.executable, "-m", "callmatch", "score", str(runs)]
@@ -134,13 +138,38 @@ def test_a_terminal_gets_a_table_and_a_pipe_never_a_progress_bar(runs):
     assert b"\x1b[" in shown
 
 
+def steering(shown):
+    """The characters, other than line breaks, that a terminal obeys instead of showing them."""
+    return {char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} - {"\n"}
+
+
+EVIL = "\x1b]0;owned\x07\x1b[31m\r\n\x9b31m\x85\u202e"
+
+
 def test_names_and_values_cannot_steer_the_terminal(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    evil = "\x1b]0;owned\x07\x1b[31m\r\n\x9b"
-    path.write_bytes(lines([record([call(evil, v=evil)], [call(evil, v="x")], id=evil), record([call(evil)], [A])]))
-    for more in ([], ["--json"], ["--match", "exact"]):
-        shown = run("score", path, *more).stdout.decode()
-        assert not set("\x1b\x07\r\x9b") & set(shown)
+    evil = [
+        record([call(EVIL, v=EVIL)], [call(EVIL, v="x")], id=EVIL),
+        record([call(EVIL)], [A]),
+        record([{EVIL: 1}], [A]),
+        record([A], [A], id=EVIL),
+    ]
+    (tmp_path / "runs.jsonl").write_bytes(lines(evil))
+    (tmp_path / "\u202e.jsonl").write_bytes(lines(evil) + EVIL.replace("\n", "").encode())
+    for more in ([], ["--json"], ["--match", "exact"], ["-o", "scores.jsonl"], ["-o", "scores.csv"]):
+        done = run("score", "runs.jsonl", "\u202e.jsonl", *more, cwd=tmp_path)
+        assert done.returncode == 0
+        assert steering(done.stdout.decode().replace(os.linesep, "\n")) <= {"\t"}, more
+        assert not steering(done.stderr.decode().replace(os.linesep, "\n")), more
+    rows = (tmp_path / "scores.jsonl").read_text("utf-8")
+    assert not steering(rows)
+    assert [json.loads(row)["id"] for row in rows.splitlines()] == [EVIL, 2, 3, EVIL] * 2 + [5]
+    assert not steering((tmp_path / "scores.csv").read_bytes().decode().replace("\r\n", "\n"))
+
+
+def test_a_failing_command_cannot_steer_the_terminal_either(tmp_path):
+    for arguments in ([f"{EVIL}.jsonl"], ["runs.jsonl", "--actual", EVIL], ["runs.jsonl", "--match", EVIL]):
+        (tmp_path / "runs.jsonl").write_bytes(lines([GOOD]))
+        assert not steering(fails("score", *arguments, cwd=tmp_path).replace(os.linesep, "\n")), arguments
 
 
 def test_json_is_one_object_with_the_summary_and_the_failing_rows(runs):
@@ -236,7 +265,18 @@ def test_malformed_lines_are_counted_and_shown_and_do_not_stop_the_rest(tmp_path
     plain = run("score", path)
     assert plain.returncode == 0
     assert "runs.jsonl:2" in (plain.stdout + plain.stderr).decode()
-    succeeds("score", path, "--fail-under", 1)
+
+
+@pytest.mark.parametrize(("bad", "said"), [(0, ""), (1, "1 row could not be read"), (1234, "1,234 rows could not")])
+def test_a_bar_that_was_reached_without_unreadable_rows_says_so(tmp_path, bad, said):
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(lines([GOOD]) + b"{oops\n" * bad)
+    for more in ([], ["--json"]):
+        done = run("score", path, "--fail-under", 1, *more)
+        assert done.returncode == 0
+        assert said in done.stderr.decode()
+        assert bool(said) == bool(done.stderr)
+    assert not run("score", path).stderr
 
 
 # Bad usage
@@ -339,6 +379,47 @@ def test_scores_as_a_table(tmp_path):
     assert "runs.jsonl:3: " in rows[2]["error"]
 
 
+def test_cells_of_a_table_are_no_formulas_and_hold_no_control_characters(tmp_path):
+    formulas = ["=1+1", "+1", "-1", "@SUM(A1)", '=HYPERLINK("x", "y")', "=\x1b[31m\x00\x9b\r\t\u202e", "a\nb=1", "a-1"]
+    (tmp_path / "=1.jsonl").write_bytes(lines([record([A], [A], id=id) for id in [*formulas, -7]]) + b"{oops\n")
+    succeeds("score", "=1.jsonl", "-o", "scores.csv", cwd=tmp_path)
+    with (tmp_path / "scores.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    ids = [row["id"] for row in rows]
+    assert ids[:5] == [f"'{text}" for text in formulas[:5]]
+    assert ids[5].startswith("'=")
+    assert ids[6:9] == [*formulas[6:], "-7"]
+    assert {row["file"] for row in rows} == {"'=1.jsonl"}
+    assert rows[-1]["error"].startswith("'=1.jsonl:10: ")
+    assert not any(steering(cell) for row in rows for cell in row.values())
+
+
+@posix
+@pytest.mark.parametrize("output", ["scores.jsonl", "scores.csv"])
+def test_a_file_that_is_replaced_keeps_its_mode(runs, tmp_path, output):
+    path = tmp_path / output
+    path.touch()
+    for mode in (0o600, 0o640):
+        path.chmod(mode)
+        succeeds("score", runs, "-o", path)
+        assert path.stat().st_size
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@posix
+def test_scores_are_written_through_a_link(runs, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "target.jsonl", tmp_path / "scores.jsonl"
+    link.symlink_to(target)
+    for _ in range(2):  # a link that leads nowhere yet, and one that leads to a file
+        succeeds("score", runs, "-o", link)
+        assert link.is_symlink()
+        assert len(target.read_text().splitlines()) == 6
+        assert [path.name for path in target.parent.iterdir()] == ["target.jsonl"]
+        target.write_text("from an earlier run")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "runs.jsonl", "scores.jsonl"]
+
+
 def test_scores_replace_those_of_an_earlier_run(runs, tmp_path):
     (tmp_path / "scores.jsonl").write_text("from an earlier run, and longer than what comes now\n" * 200)
     succeeds("score", runs, "-o", "scores.jsonl", cwd=tmp_path)
@@ -350,6 +431,7 @@ def test_scores_are_written_below_the_bar_too(runs, tmp_path):
     assert len((tmp_path / "scores.jsonl").read_text().splitlines()) == 6
 
 
+@posix
 @pytest.mark.parametrize("output", ["new.jsonl", "old.csv"])
 def test_an_interrupted_run_leaves_no_half_written_output(tmp_path, output):
     (tmp_path / "old.csv").write_text("from an earlier run")

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import random
 import subprocess
 import sys
 
@@ -156,6 +158,46 @@ def test_reading_is_lazy(write):
     assert 0 < len(first) < 200_000
 
 
+def test_rows_behind_a_record_that_takes_long_are_given_out_in_parts(write):
+    """Other threads go on meanwhile, but only so far, and what they did is not given out all at once."""
+    rng = random.Random(1)
+    keys = [f"k{i}" for i in range(24)]
+    made = [call("a", **{key: rng.randrange(2) for key in keys}) for _ in range(3000)]
+    wanted = [call("a", **{key: rng.randrange(2) for key in rng.sample(keys, 3)}) for _ in range(3000)]
+    filler = record([], [], note="x" * 4000)
+    path = write(lines([record(made, wanted)]) + lines([filler]) * 8000)
+    metric = ToolCallTrajectory(match="any_order")
+    sizes, read = zip(*((len(s), s.bytes_read) for s in metric.evaluate_file(path, threads=2)), strict=True)
+    assert sum(sizes) == 8001
+    assert max(sizes) < 2000
+    assert read[0] < 24 << 20 < path.stat().st_size
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_fork_cannot_read_on_and_is_told_so(write):
+    """It has none of the threads that read, and would wait for them for ever."""
+    program = """if True:
+        import os, signal, sys
+        from callmatch.metrics import ToolCallTrajectory
+        chunks = ToolCallTrajectory().evaluate_file(sys.argv[1])
+        rows = len(next(chunks))
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends a child that waits
+            try:
+                next(chunks)
+            except RuntimeError as error:
+                os._exit(7 if "fork" in str(error) else 8)
+            finally:
+                os._exit(9)
+        status = os.waitpid(child, 0)[1]
+        print(os.WIFEXITED(status) and os.WEXITSTATUS(status), rows + sum(map(len, chunks)))"""
+    path = write(lines([GOOD]) * 100_000)
+    command = [sys.executable, "-W", "ignore", "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["7", "100000"]
+
+
 def test_unicode_file_names(write):
     assert verdicts(write(RECORDS, "läufe — 運行.jsonl")) == VERDICTS
 
@@ -253,6 +295,13 @@ def test_ids_may_lie_anywhere(write):
         assert column("id", path, id=where) == [5, "six", 3]
 
 
+def test_an_id_that_was_asked_for_and_that_no_record_has_is_an_error(write):
+    for where in ("uid", "/meta/uid", "meta.uid"):
+        with pytest.raises(InvalidInput, match=where):
+            verdicts(write([record(id="x"), record()]), id=where)
+    assert column("id", write([record(), record(uid="x")]), id="uid") == [1, "x"]
+
+
 def test_ids_of_an_array_are_record_numbers(write):
     assert column("id", write(json.dumps([GOOD, record(id="x"), WRONG], indent=1).encode(), "a.json")) == [
         1,
@@ -309,7 +358,28 @@ def test_a_record_with_bad_calls_is_an_error_with_its_place(write):
 def test_a_bad_record_of_an_array_is_an_error_of_that_row(write):
     (scores,) = chunks(write(json.dumps([GOOD, 5, record([{"name": 5}]), WRONG], indent=2).encode(), "a.json"))
     assert scores.verdict == ["passed", "error", "error", "failed"]
-    assert all("a.json:" in scores.error[i] for i in (1, 2))
+    assert [("a.json" in scores.error[i], f": record {i + 1}: " in scores.error[i]) for i in (1, 2)] == [
+        (True, True)
+    ] * 2
+
+
+def test_a_first_line_of_a_lone_brace_is_an_error_of_that_row(write):
+    """Pretty-printed objects begin so, too."""
+    (scores,) = chunks(write(b"{\n" + lines(RECORDS)))
+    assert scores.verdict == ["error", *VERDICTS]
+    assert "runs.jsonl:1: " in scores.error[0]
+    assert verdicts(write(b"\n".join(json.dumps(item, indent=2).encode() for item in RECORDS))) == VERDICTS
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "runs.json"])
+def test_a_record_of_more_than_64_mib_is_an_error_of_that_row(write, name):
+    huge = b'{"note": "' + b"x" * (65 << 20) + b'", ' + lines([GOOD])[1:]
+    records = [lines([GOOD]), huge, lines([WRONG, GOOD][:1])]
+    path = write(b"".join(records) if name == "runs.jsonl" else b"[" + b",".join(records) + b"]", name)
+    (scores,) = chunks(path)
+    assert scores.verdict == ["passed", "error", "failed"]
+    assert "64 MiB" in scores.error[1]
+    assert (f"{name}:2: " if name == "runs.jsonl" else f"{name}: record 2: ") in scores.error[1]
 
 
 def test_a_last_line_that_was_cut_off_is_an_error_of_that_row(write):
@@ -345,6 +415,16 @@ def test_a_file_without_records_is_an_error_that_names_it(write, content):
         verdicts(write(content, "nothing.jsonl"))
 
 
+def test_an_empty_file_among_others_is_no_error(write):
+    empty, blank, good = write(b"", "empty.jsonl"), write(b" \n", "blank.json"), write(RECORDS)
+    for paths in ([empty, good], [good, empty], [empty, blank, good, empty, good]):
+        assert verdicts(paths) == VERDICTS * paths.count(good)
+    with pytest.raises(InvalidInput) as caught:
+        verdicts([empty, blank])
+    assert "empty.jsonl" in str(caught.value)
+    assert "blank.json" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -376,6 +456,18 @@ def test_a_truncated_archive_is_an_error_that_names_it(write, name, pack, keep):
     packed = pack(lines([record(note=str(i * 7919)) for i in range(3000)]))
     with pytest.raises(InvalidInput, match=name.replace(".", r"\.")):
         verdicts(write(packed[: int(len(packed) * keep)], name))
+
+
+@pytest.mark.parametrize(("name", "pack"), [("runs.jsonl.gz", gzip.compress), ("runs.jsonl.zst", zstd)])
+def test_rows_before_the_damage_are_given_out_and_then_it_is_an_error(write, name, pack):
+    packed = pack(lines([record([A if i % 3 else B], id=i, note=str(i * 7919)) for i in range(20_000)]))
+    given = []
+    with pytest.raises(InvalidInput, match=name.replace(".", r"\.") + ".*too early"):
+        given.extend(ToolCallTrajectory().evaluate_file(write(packed[: len(packed) // 2], name)))
+    ids = [id for scores in given for id in scores.id]
+    assert 5_000 < len(ids) < 15_000
+    assert ids == list(range(len(ids)))
+    assert [v for scores in given for v in scores.verdict] == ["passed" if i % 3 else "failed" for i in ids]
 
 
 @pytest.mark.parametrize("name", ["runs.jsonl.gz", "runs.jsonl.zst"])
@@ -410,6 +502,12 @@ def test_an_array_that_was_cut_off_is_never_taken_for_a_whole_one(write, cut):
     assert "runs.json" in found or found[-1] == "error"
 
 
+def test_one_array_may_follow_another(write):
+    path = write(PRETTY + b"\n" + PRETTY + b"[]" + PRETTY, "runs.json")
+    assert verdicts(path) == VERDICTS * 3
+    assert column("line", path) == list(range(1, 13))
+
+
 def test_text_after_an_array_is_not_ignored(write):
     found = verdicts_or_error(write(PRETTY + b" oops", "runs.json"))
     assert "runs.json" in found or found == [*VERDICTS, "error"]
@@ -418,6 +516,12 @@ def test_text_after_an_array_is_not_ignored(write):
 def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.jsonl"):
         verdicts(tmp_path / "absent.jsonl")
+
+
+def test_a_missing_file_is_told_of_before_rows_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"missing\.jsonl"):
+        ToolCallTrajectory().evaluate_file("missing.jsonl")
 
 
 def test_a_missing_file_among_others(write, tmp_path):
@@ -441,7 +545,7 @@ def test_no_paths_at_all_are_refused():
         verdicts([])
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True, 2**64])
 def test_a_wrong_number_of_threads_is_refused(write, threads):
     with pytest.raises(CallmatchError, match="threads"):
         verdicts(write(RECORDS), threads=threads)

@@ -311,6 +311,47 @@ def test_calls_that_fit_in_many_ways_are_paired_in_time():
     assert time.perf_counter() - started < 5
 
 
+def two_valued(seed, size, listed):
+    """Made calls have 24 keys, wanted ones list some of them; each value is one of two."""
+    rng = random.Random(seed)
+
+    def drawn(keys):
+        return [{"name": "a", "arguments": {f"k{key}": rng.randrange(2) for key in keys()}} for _ in range(size)]
+
+    return drawn(lambda: range(24)), drawn(lambda: rng.sample(range(24), listed))
+
+
+@pytest.mark.parametrize(("size", "listed"), [(4_000, 11), (16_000, 11), (4_000, 3)])
+def test_calls_of_which_each_key_fits_half_are_paired_in_time(size, listed):
+    """No key tells the calls apart, and no call has the same keys as another."""
+    actual, wanted = two_valued(size, size, listed)
+    started = time.perf_counter()
+    result = evaluate(actual, wanted, "any_order", "partial")
+    assert time.perf_counter() - started < 5
+    assert consistent(result)
+    fits = [
+        wanted[pair["expected"]]["arguments"].items() <= actual[pair["actual"]]["arguments"].items()
+        for pair in result.details["pairs"]
+    ]
+    assert all(fits)
+
+
+@pytest.mark.parametrize("listed", [3, 6, 7, 8, 11])
+def test_calls_of_which_each_key_fits_half_are_paired_as_an_independent_solver_does(listed):
+    actual, wanted = two_valued(listed, 400, listed)
+    fits = [[e["arguments"].items() <= a["arguments"].items() for a in actual] for e in wanted]
+    assert evaluate(actual, wanted, "any_order", "partial").details["matched"] == largest_pairing(fits, 400, 400)
+
+
+@pytest.mark.parametrize("arguments", ["exact", "partial"])
+def test_large_integers_that_leave_the_same_remainder_are_paired_in_time(arguments):
+    """Python hashes integers by their remainder of 2**61 - 1; all of these would collide."""
+    calls = [{"name": "a", "arguments": {"x": 2**70 + i * (2**61 - 1)}} for i in range(20_000)]
+    started = time.perf_counter()
+    assert answer(evaluate(calls, calls[::-1], "any_order", arguments)) == ["passed", 20_000, None]
+    assert time.perf_counter() - started < 3
+
+
 # Equality of values, seen from outside
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=4)

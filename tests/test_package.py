@@ -4,7 +4,7 @@ import inspect
 import subprocess
 import sys
 from importlib import resources
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -30,6 +30,26 @@ def test_every_public_name_is_there_and_documented():
             assert inspect.getdoc(thing) or name in ("__version__", "Verdict", "MatchMode", "ArgumentMode"), name
     with pytest.raises(AttributeError, match="no attribute 'MetricResults'"):
         _ = callmatch.MetricResults
+
+
+def test_names_that_are_loaded_late_are_listed_before():
+    code = "import callmatch; print('MetricResult' in dir(callmatch), 'Verdict' in dir(callmatch))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+    assert {*callmatch.__all__} <= {*dir(callmatch)}
+
+
+@pytest.mark.parametrize("method", ["__init__", "evaluate", "evaluate_batch", "evaluate_file"])
+def test_the_types_of_the_metric_can_be_asked_for(method):
+    """As frameworks do that build a form or a schema from a signature."""
+    code = f"""if True:
+        from typing import get_type_hints
+        from callmatch.metrics import ToolCallTrajectory
+        print(*get_type_hints(ToolCallTrajectory.{method}))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "return" in done.stdout.split()
+    hints = get_type_hints(metrics.ToolCallTrajectory.evaluate)
+    assert hints["return"] is callmatch.MetricResult
 
 
 def test_importing_waits_for_nothing_that_is_not_needed_yet():

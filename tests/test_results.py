@@ -12,7 +12,7 @@ import pytest
 
 import callmatch
 from answers import CASES, evaluate
-from callmatch import CallmatchError, MetricResult
+from callmatch import CallmatchError, InvalidInput, MetricResult
 from callmatch.metrics import ToolCallTrajectory
 from reference import ARGUMENTS, MATCHES, PAIRS
 
@@ -298,6 +298,16 @@ def test_reason_for_unrecorded_arguments_names_the_call(match):
     assert "not recorded" in reason
 
 
+@pytest.mark.parametrize("match", ["in_order", "superset"])
+def test_reason_for_unrecorded_arguments_names_the_call_that_the_answer_depends_on(match):
+    """Call 2 could fit as well, but what it would fit is there already."""
+    made = [call("a", x=1), {"name": "a"}, {"name": "b"}]
+    result = evaluate(made, [call("a", x=1), call("b", y=1)], match)
+    assert result.verdict == "inconclusive"
+    assert "`b` (call 3)" in sentence(result.reason)
+    assert "`a`" not in result.reason
+
+
 @pytest.mark.parametrize("match", MATCHES)
 def test_reason_for_unreadable_arguments_says_so(match):
     reason = sentence(evaluate([{"name": "lookup_order", "arguments": "{oops"}], [LOOKUP], match).reason)
@@ -481,6 +491,14 @@ def test_results_with_odd_values_serialise(value):
         assert pickle.loads(pickle.dumps(result)).reason == result.reason
 
 
+def test_results_share_no_set_of_fields():
+    one, other = evaluate([LOOKUP], [LOOKUP]), evaluate([LOOKUP], [LOOKUP])
+    fields = set(MetricResult.model_fields)
+    one.model_fields_set.clear()
+    assert other.model_fields_set == fields
+    assert evaluate([LOOKUP], [LOOKUP]).model_fields_set == fields
+
+
 def test_results_cannot_be_changed():
     with pytest.raises(pydantic.ValidationError):
         evaluate([LOOKUP], [LOOKUP]).score = 0.0
@@ -521,6 +539,21 @@ def test_a_metric_survives_pickling():
     assert (result.verdict, result.name) == ("passed", "mine")
 
 
+class Labelled(ToolCallTrajectory):
+    def __init__(self, label, **options):
+        super().__init__(**options)
+        self.label = label
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda metric: pickle.loads(pickle.dumps(metric))])
+def test_a_metric_of_a_subclass_survives_copying_with_its_class_and_attributes(again):
+    metric = again(Labelled(["nightly"], match="subset", arguments="exact", name="mine"))
+    assert type(metric) is Labelled
+    assert (metric.label, metric.match, metric.arguments, metric.name) == (["nightly"], "subset", "exact", "mine")
+    result = metric.evaluate(tool_calls=[LOOKUP], expectations={"tool_calls": [REFUND, LOOKUP]})
+    assert (result.verdict, result.name) == ("passed", "mine")
+
+
 # Misspelt words
 
 
@@ -555,6 +588,11 @@ def test_other_values_of_an_option_list_the_right_ones(option, value):
     with pytest.raises(CallmatchError) as caught:
         ToolCallTrajectory(**{option: value})
     assert all(word in str(caught.value) for word in {"match": MATCHES, "arguments": ARGUMENTS}[option])
+
+
+def test_a_name_that_no_text_can_hold_is_refused():
+    with pytest.raises(InvalidInput, match="name"):
+        ToolCallTrajectory(name="\ud800")
 
 
 @pytest.mark.parametrize(("wrong", "nearest"), [("mach", "match"), ("argument", "arguments"), ("Name", "name")])

@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+import types
 
 import pytest
 from pydantic import BaseModel
 
-from answers import answer, evaluate, text
+from answers import answer, evaluate, file, text
 from callmatch import CallmatchError, InvalidInput
+from callmatch.metrics import ToolCallTrajectory
 
 PLAIN = {"name": "search", "arguments": {"q": "late order", "limit": 5}}
 ARGS = PLAIN["arguments"]
@@ -173,17 +175,54 @@ def test_two_names_with_different_values_inside_function_and_beside_it():
     assert "function.name" in str(caught.value)
 
 
-@pytest.mark.parametrize("misspelt", ["argument", "arguemnts", "Arguments", "argumets"])
-def test_a_misspelt_arguments_key_is_an_error_that_names_both(misspelt):
+def test_two_different_unreadable_texts_are_an_error_that_names_both_and_two_equal_ones_are_not():
+    with pytest.raises(InvalidInput, match=r"^tool_calls\[0\]: .*\barguments\b.*\bargs\b"):
+        evaluate([{"name": "search", "arguments": "x", "args": "y"}], [PLAIN])
+    result = evaluate([{"name": "search", "arguments": "x", "args": "x"}], [PLAIN])
+    assert answer(result) == ["failed", 0, ["arguments", 0, 0]]
+
+
+MISSPELT = {
+    "argument": "arguments",
+    "arguemnts": "arguments",
+    "argumets": "arguments",
+    "Arguments": "arguments",
+    "parameters": "arguments",
+    "tool_kwargs": "arguments",
+    "arg": "args",
+    "kwarg": "kwargs",
+    "inputs": "input",
+    "request_payloads": "request_payload",
+}
+WITH_A_MISTAKE = {
+    "beside the name": lambda key: {"name": "search", key: ARGS},
+    "in function": lambda key: {"function": {"name": "search", key: ARGS}},
+    "an attribute": lambda key: types.SimpleNamespace(name="search", **{key: ARGS}),
+    "an attribute in function": lambda key: {"function": types.SimpleNamespace(name="search", **{key: ARGS})},
+}
+
+
+@pytest.mark.parametrize("place", WITH_A_MISTAKE)
+@pytest.mark.parametrize(("misspelt", "nearest"), MISSPELT.items())
+def test_a_misspelt_arguments_key_is_an_error_that_names_both(misspelt, nearest, place):
     """Taken for a call without arguments it would match anything."""
-    call = {"name": "search", misspelt: ARGS}
-    for form in (lambda value: value, text):
-        with pytest.raises(InvalidInput, match=r"^tool_calls\[0\]") as caught:
+    call = WITH_A_MISTAKE[place](misspelt)
+    path = r"tool_calls\[0\]" + (r"\.function" if "function" in place else "")
+    for form in (lambda value: value, text) if "attribute" not in place else (list,):
+        with pytest.raises(InvalidInput, match=rf"^{path}: ") as caught:
             evaluate(form([call]), [PLAIN])
         assert misspelt in str(caught.value)
-        assert re.search("did you mean .?arguments", str(caught.value))
-        with pytest.raises(InvalidInput, match=r"^expectations\.tool_calls\[0\]"):
+        assert re.search(rf"did you mean .?{nearest}\b", str(caught.value))
+        with pytest.raises(InvalidInput, match=rf"^expectations\.{path}: .*did you mean"):
             evaluate([PLAIN], form([call]))
+
+
+@pytest.mark.parametrize("key", ["documents", "segments", "output", "tags", "status", "index", "id", "type"])
+@pytest.mark.parametrize("place", WITH_A_MISTAKE)
+def test_a_call_without_arguments_may_have_other_keys(key, place):
+    call = WITH_A_MISTAKE[place](key)
+    assert evaluate([PLAIN], [call]).verdict == "passed"
+    assert evaluate([call], [PLAIN]).verdict == "inconclusive"
 
 
 def test_keys_that_mean_nothing_here_are_ignored():
@@ -250,6 +289,58 @@ def test_a_conversation_without_calls_made_none():
         assert evaluate(messages, []).passed
 
 
+@pytest.mark.parametrize("shape", IN_JSON.values(), ids=IN_JSON)
+def test_what_has_a_role_and_arguments_is_a_call(shape):
+    for form in (lambda value: value, text):
+        made = form([{"role": "assistant"} | shape, PLAIN])
+        assert answer(evaluate(made, [PLAIN] * 2, "exact", "exact")) == ["passed", 2, None]
+
+
+@pytest.mark.parametrize("form", [lambda value: value, text])
+def test_an_assistant_message_with_neither_content_nor_calls_is_an_error(form):
+    """A call with a role and no arguments, say: read as a message it would be one that made no calls."""
+    said = form([{"role": "assistant", "name": "pay"}])
+    with pytest.raises(InvalidInput, match=r"^tool_calls\[0\]: .*content"):
+        evaluate(said, [])
+    with pytest.raises(InvalidInput, match=r"^expectations\.tool_calls\[0\]: .*content"):
+        evaluate([], said)
+
+
+def used(name, id="toolu_1", **arguments):
+    return {"type": "tool_use", "id": id, "name": name, "input": arguments}
+
+
+ANTHROPIC = [
+    {"role": "user", "content": "Where is my order?"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "I look it up.", "name": "not_a_call", "input": {}},
+            used("lookup", order_id=42),
+            used("track", "toolu_2", order_id=42),
+        ],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "name": "lookup", "input": {}}]},
+    {"role": "user", "content": [used("not_the_assistant's")]},
+    {"role": "assistant", "content": [used("refund", "toolu_3", order_id=42), {"type": "text", "text": "Done."}]},
+    {"role": "assistant", "content": "Anything else?"},
+    {"role": "assistant", "content": []},
+]
+
+
+@pytest.mark.parametrize("form", [lambda value: value, text, lambda value: text(value).encode(), tuple])
+def test_tool_use_blocks_are_calls_and_other_blocks_are_not(form):
+    assert answer(evaluate(form(ANTHROPIC), CALLED, "exact", "exact")) == ["passed", 3, None]
+    assert answer(evaluate(CALLED, form(ANTHROPIC), "exact", "exact")) == ["passed", 3, None]
+    assert evaluate(form([ANTHROPIC[0], ANTHROPIC[2], ANTHROPIC[5]]), []).details["made"] == 0
+
+
+def test_tool_use_blocks_in_a_file_are_calls(tmp_path):
+    metric = ToolCallTrajectory(match="exact", arguments="exact")
+    results = file(metric, [(ANTHROPIC, CALLED), (text(ANTHROPIC), CALLED)], tmp_path / "runs.jsonl")
+    assert [answer(result) for result in results] == [["passed", 3, None]] * 2
+
+
 def test_calls_that_a_user_or_a_tool_message_shows_were_not_made():
     messages = [message(openai("lookup"), role="user"), message(openai("lookup"), role="tool")]
     assert evaluate(messages, []).details["made"] == 0
@@ -282,6 +373,9 @@ def test_unreadable_arguments_in_a_message_are_no_error():
         {"role": "assistant", "tool_calls": [5]},
         {"role": "assistant", "tool_calls": [{"id": "1"}]},
         {"role": "assistant", "function_call": "lookup"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]},
+        {"role": "assistant", "arguments": {}},
+        PLAIN,
         5,
     ],
 )

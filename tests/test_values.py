@@ -192,6 +192,30 @@ def test_more_than_512_levels_are_refused(container, depth, form):
         evaluate(form(call(deep)), form(call(nested(depth, container))), arguments="exact")
 
 
+def test_512_levels_are_compared_in_a_thread_with_a_small_stack():
+    found = []
+
+    def compare():
+        for container in (dict, list):
+            made, other = nested(511, container), nested(510, container)
+            for form in (lambda calls: calls, text):
+                found.append(evaluate(form(call(made)), form(call(made)), arguments="exact").verdict)
+                found.append(evaluate(form(call(made)), form(call(other)), arguments="exact").verdict)
+                scores = ToolCallTrajectory().evaluate_batch(
+                    tool_calls=[form(call(made)), form(call(other))], expected_tool_calls=[form(call(made))] * 2
+                )
+                found.extend(scores.verdict)
+
+    before = threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=compare)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == ["passed", "failed"] * 8
+
+
 @pytest.mark.parametrize("opening", ["[", '{"k":'])
 def test_text_of_a_million_levels_is_refused_without_a_crash(opening):
     deep = '[{"name": "t", "arguments": {"v": ' + opening * 1_000_000
@@ -227,6 +251,28 @@ def test_cycles_are_refused():
 def test_a_value_used_twice_is_no_cycle():
     shared = [1, 2]
     assert same([shared, shared], [[1, 2], [1, 2]])
+
+
+@pytest.mark.parametrize("first", [1, decimal.Decimal(1)], ids=["plain", "copied"])
+def test_a_list_that_is_doubled_by_sharing_is_refused_in_time(first):
+    """It is small in memory, and has 2**40 values."""
+    doubled = 1
+    for _ in range(40):
+        doubled = [doubled, doubled]
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput, match=r"^tool_calls\[0\]\.arguments\.v.* more than 10000000 values"):
+        evaluate(call({"first": first, "v": doubled}), call({"v": 1}))
+    assert time.perf_counter() - started < 30
+
+
+def test_text_of_more_than_ten_million_values_is_refused_in_time():
+    many = "[" + "0," * 10_000_001 + "0]"
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput, match=r"^tool_calls: .*more than 10000000 values"):
+        evaluate(text_of(many), call({"v": 1}))
+    with pytest.raises(InvalidInput, match=r"^expectations\.tool_calls: .*more than 10000000 values"):
+        evaluate(call({"v": 1}), text_of(many))
+    assert time.perf_counter() - started < 10
 
 
 # Python values that stand for JSON ones
@@ -480,6 +526,16 @@ def test_hostile_objects_are_refused_not_fatal():
         evaluate(call({"v": Hostile()}), call({"v": 1}))
     with pytest.raises((BoomError, InvalidType)):
         evaluate([Hostile()], call({"v": 1}))
+
+
+@pytest.mark.parametrize("answers", [lambda self, key: self, lambda self, key: 1, lambda self, key: {"x": 1}])
+def test_an_object_that_has_every_attribute_is_no_json_value(answers):
+    """A mock, say, has fields of a dataclass too, if it is asked for them."""
+    value = type("Everything", (), {"__getattr__": answers})()
+    with pytest.raises(InvalidType) as caught:
+        evaluate(call({"filters": [0, {"who": value}]}), call({}))
+    assert caught.value.path == "tool_calls[0].arguments.filters[1].who"
+    assert "Everything" in str(caught.value)
 
 
 def test_objects_are_never_asked_whether_they_are_equal():

@@ -200,6 +200,7 @@ impl<'a> Reader<'a> {
             Value::Text(text) => match json::parse(utf8(text, self.bump), MAX_DEPTH, self.bump) {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
                 Err(JsonError { problem: Problem::Depth, .. }) => Err(Error::too_deep()),
+                Err(JsonError { problem: Problem::Values, .. }) => Err(Error::too_many_values()),
                 Ok(_) | Err(_) => Ok(Arguments::Unreadable),
             },
             _ => Ok(Arguments::Unreadable),

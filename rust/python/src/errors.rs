@@ -36,7 +36,7 @@ pub fn of_file(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
     if let Some(number) = system {
         let strerror = py.import("os").and_then(|os| os.call_method1("strerror", (number,)));
         let message = strerror.unwrap_or_else(|_| PyString::new(py, "error").into_any());
-        return PyOSError::new_err((number, message.unbind(), path.to_path_buf()));
+        return PyOSError::new_err((number, message.unbind(), path.as_os_str().to_owned()));
     }
     let what = match error.kind() {
         io::ErrorKind::UnexpectedEof => "the compressed data ends too early".to_owned(),

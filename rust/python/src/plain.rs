@@ -93,14 +93,9 @@ impl Copying {
                     format!("expected a tool call, got {} with none of the attributes {words}", type_name(object));
                 return Ok(Err(Error::wrong_type(message)));
             }
-            // The names of the others, so that a misspelt one is seen.
-            if let Some(Ok(others)) =
-                object.getattr_opt(intern!(py, "__dict__"))?.map(|vars| vars.cast_into::<PyDict>())
-            {
-                for key in others.copy()?.keys().iter().filter(is_text) {
-                    if !copy.contains(&key)? {
-                        copy.set_item(key, py.None())?;
-                    }
+            for name in other_names(object)? {
+                if !copy.contains(&name)? {
+                    copy.set_item(name, py.None())?;
                 }
             }
         }
@@ -162,9 +157,9 @@ impl Copying {
             arguments.set_item("mode", "json")?;
             return self.value(&object.call_method(intern!(py, "model_dump"), (), Some(&arguments))?, depth - 1);
         }
-        let fields = object.getattr_opt(intern!(py, "__dataclass_fields__"))?;
-        let fields = fields.and_then(|fields| fields.cast_into::<PyDict>().ok());
-        if let Some(fields) = fields.filter(|_| !object.is_instance_of::<PyType>()) {
+        // Asked of the type: an object may answer to any name.
+        let fields = object.get_type().getattr_opt(intern!(py, "__dataclass_fields__"))?;
+        if let Some(fields) = fields.and_then(|fields| fields.cast_into::<PyDict>().ok()) {
             let copy = PyDict::new(py);
             for key in fields.copy()?.keys() {
                 let word = copied!(key_of(&key), |error| error);
@@ -195,6 +190,28 @@ impl Copying {
         }
         Ok(Ok(list.into_any()))
     }
+}
+
+/// The names of an object's data, so that a misspelt one is seen.
+fn other_names<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = object.py();
+    let mut names = Vec::new();
+    for own in [intern!(py, "__dict__"), intern!(py, "__pydantic_extra__")] {
+        if let Some(Ok(own)) = object.getattr_opt(own)?.map(|own| own.cast_into::<PyDict>()) {
+            names.extend(own.copy()?.keys().iter().filter(is_text));
+        }
+    }
+    // Slots and properties; methods are no data.
+    let class = object.get_type();
+    for name in class.dir()? {
+        let Ok(word) = name.cast::<PyString>() else { continue };
+        if !word.to_string_lossy().starts_with('_')
+            && !class.getattr_opt(word)?.is_some_and(|found| found.is_callable())
+        {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// What a list or tuple holds now.

@@ -74,14 +74,7 @@ fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Calls<'a
         let message = format!("an assistant message has {CONTENT}, {TOOL_CALLS} or {FUNCTION_CALL}");
         return Err(Error::value(message));
     }
-    if let Some(Value::Array(blocks)) = content {
-        for (index, &block) in blocks.iter().enumerate() {
-            if matches!(block.get(TYPE), Some(Value::Text(kind)) if kind.is("tool_use")) {
-                let call = reader.call(block).map_err(|error| error.at_index(index).at_key(Text::from(CONTENT)))?;
-                calls.push(call);
-            }
-        }
-    }
+    // What says the same again is not asked.
     match tool_calls {
         None | Some(Value::Null | Value::Array([])) => {}
         Some(Value::Array(items)) => {
@@ -91,7 +84,18 @@ fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Calls<'a
     }
     match call {
         None | Some(Value::Null) => {}
-        Some(call) => calls.push(reader.call(call).map_err(|error| error.at_key(Text::from(FUNCTION_CALL)))?),
+        Some(call) => {
+            calls.push(reader.call(call).map_err(|error| error.at_key(Text::from(FUNCTION_CALL)))?);
+            return Ok(());
+        }
+    }
+    if let Some(Value::Array(blocks)) = content {
+        for (index, &block) in blocks.iter().enumerate() {
+            if matches!(block.get(TYPE), Some(Value::Text(kind)) if kind.is("tool_use")) {
+                let call = reader.call(block).map_err(|error| error.at_index(index).at_key(Text::from(CONTENT)))?;
+                calls.push(call);
+            }
+        }
     }
     Ok(())
 }
