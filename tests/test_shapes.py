@@ -383,3 +383,28 @@ def test_a_message_with_a_mistake_is_an_error_with_its_path(bad):
     for form in (lambda value: value, text):
         with pytest.raises(CallmatchError, match=r"^tool_calls\[1\]"):
             evaluate(form([CONVERSATION[0], bad]), CALLED)
+
+
+@pytest.mark.parametrize("role", ["model", "ai", "Assistant", "", None, 5])
+def test_a_role_that_is_not_known_is_an_error_and_not_a_conversation_without_calls(role):
+    messages = [{"role": "user", "content": "hi"}, {"role": role, "parts": [{"functionCall": {"name": "pay"}}]}]
+    with pytest.raises(InvalidInput, match=r"tool_calls\[1\]\.role: .*assistant.*user"):
+        ToolCallTrajectory().evaluate(tool_calls=messages, expectations={"tool_calls": []})
+    for known in ("system", "developer", "user", "tool", "function"):
+        quiet = [{"role": known, "content": "x", "name": "pay"}]
+        assert ToolCallTrajectory().evaluate(tool_calls=quiet, expectations={"tool_calls": []}).passed
+
+
+def test_what_messages_say_may_be_any_object():
+    class Part:
+        pass
+
+    for content in (Part(), [Part(), {1, 2}, b"x", None, {"type": "image", "data": Part()}], {"a": {1}}):
+        messages = [
+            {"role": "user", "content": content},
+            {"role": "assistant", "content": content, "tool_calls": [{"name": "pay", "args": {"x": 1}}]},
+        ]
+        result = ToolCallTrajectory(match="exact").evaluate(
+            tool_calls=messages, expectations={"tool_calls": [{"name": "pay", "args": {"x": 1}}]}
+        )
+        assert result.passed, content

@@ -58,6 +58,7 @@ impl Key {
         "function_arguments",
     ];
     const FUNCTION: &str = "function";
+    pub const CONTENT: Key = Key::Message(trace::messages::Key::Content);
 
     /// All that are read.
     pub fn words() -> impl Iterator<Item = &'static str> {
@@ -84,10 +85,7 @@ impl Key {
 
     /// Does it lead to further calls, rather than to a value?
     pub fn holds_calls(self) -> bool {
-        matches!(
-            self,
-            Key::Function | Key::Message(trace::messages::Key::ToolCalls | trace::messages::Key::FunctionCall)
-        )
+        self == Key::Function || matches!(self, Key::Message(key) if key.holds_calls())
     }
 }
 

@@ -109,6 +109,14 @@ impl Copying {
         Ok(match items {
             _ if key == Key::Other => Ok(Ok(object.py().None().into_bound(object.py()))),
             _ if !key.holds_calls() || levels == 0 => self.value(object, MAX_DEPTH),
+            // Of what is said, only blocks that may be calls are of interest; all else may be anything.
+            items if key == Key::CONTENT => match items {
+                Some(items) => self.list(object.py(), items, |item| {
+                    self.call(item, levels - 1)
+                        .map(|copied| copied.or_else(|_| Ok(item.py().None().into_bound(item.py()))))
+                }),
+                None => Ok(Ok(object.py().None().into_bound(object.py()))),
+            },
             Some(items) => self.list(object.py(), items, |item| self.call(item, levels - 1)),
             // Something plain, which the core tells what it thinks of.
             None if is_value(object) && !object.is_instance_of::<PyDict>() => self.value(object, MAX_DEPTH),

@@ -4,6 +4,7 @@
 use crate::{
     call::{Call, Key as CallKey, Reader},
     error::Error,
+    show,
     text::Text,
     value::{Value, get},
 };
@@ -18,6 +19,8 @@ pub enum Key {
     Type,
 }
 
+const ASSISTANT: &str = "assistant";
+const OTHER_ROLES: &[&str] = &["system", "developer", "user", "tool", "function"];
 const ROLE: &str = "role";
 const TOOL_CALLS: &str = "tool_calls";
 const FUNCTION_CALL: &str = "function_call";
@@ -66,8 +69,19 @@ fn read_message<'a>(reader: Reader<'a>, message: Value<'a>, calls: &mut Calls<'a
         let message = "expected a chat message with a role and without arguments, like the others of this list";
         return Err(Error::wrong_type(message));
     }
-    if !matches!(message.get(ROLE), Some(Value::Text(role)) if role.is("assistant")) {
-        return Ok(());
+    // Another role may make calls in a way that isn't read, and they must not pass for none.
+    match message.get(ROLE) {
+        Some(Value::Text(role)) if role.is(ASSISTANT) => {}
+        Some(Value::Text(role)) if OTHER_ROLES.iter().any(|other| role.is(other)) => return Ok(()),
+        role => {
+            let found = match role {
+                Some(Value::Text(role)) => format!("{:?}", show::in_a_sentence(&show::storable(role))),
+                other => other.map_or("nothing", Value::kind).to_owned(),
+            };
+            let words = OTHER_ROLES.join(", ");
+            let message = format!("the role of a chat message is one of {ASSISTANT}, {words}, not {found}");
+            return Err(Error::value(message).at_key(Text::from(ROLE)));
+        }
     }
     let (content, tool_calls, call) = (message.get(CONTENT), message.get(TOOL_CALLS), message.get(FUNCTION_CALL));
     if let (None, None, None) = (content, tool_calls, call) {
