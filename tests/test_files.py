@@ -562,3 +562,9 @@ def test_files_of_earlier_runs_are_left_alone(write, tmp_path):
     verdicts(path)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+@pytest.mark.parametrize("files", [5, None, [], [5], b"runs.jsonl", [None]])
+def test_files_that_are_no_paths_are_refused(files):
+    with pytest.raises(CallmatchError, match="files"):
+        ToolCallTrajectory().evaluate_file(files)

@@ -257,6 +257,8 @@ def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:
 
 
 def _paths(files: File | Iterable[File]) -> list[File]:
+    if not isinstance(files, (str, os.PathLike, Iterable)):
+        raise InvalidType(f"files: expected a path or several, got {type(files).__name__}", "files")
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if not paths:
         raise InvalidInput("files: expected at least one", "files")
