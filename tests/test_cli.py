@@ -36,7 +36,7 @@ UNKNOWN = record([{"name": "lookup_order"}], [A], id="unknown")
 RECORDS = [GOOD, MISSING, GOOD, SWAPPED, UNKNOWN, GOOD]
 PASS_RATE = 3 / 5
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="works otherwise on Windows")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="about file modes, links and signals of POSIX")
 
 
 def lines(records):

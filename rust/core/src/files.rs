@@ -272,7 +272,7 @@ fn work(source: &Mutex<Source>, window: &Window, task: &Task, file: &str, done: 
             if source.finished || !window.admits(source.number) {
                 return;
             }
-            let block = source.records.next_block();
+            let block = unbroken(|| source.records.next_block());
             source.finished = !matches!(block, Ok(Some(_)));
             let number = source.number;
             source.number += 1;
@@ -281,10 +281,9 @@ fn work(source: &Mutex<Source>, window: &Window, task: &Task, file: &str, done: 
         let scored = match block {
             Ok(None) => return,
             Ok(Some(block)) => {
-                // The last net: a block that breaks the thread must not be missed.
-                let scored = catch_unwind(AssertUnwindSafe(|| score(&mut worker, task, file, &block)));
+                let scored = unbroken(|| Ok(score(&mut worker, task, file, &block)));
                 used = Some(block);
-                scored.map_err(|_| io::Error::other("scoring broke down"))
+                scored
             }
             Err(error) => Err(error),
         };
@@ -292,6 +291,11 @@ fn work(source: &Mutex<Source>, window: &Window, task: &Task, file: &str, done: 
             return;
         }
     }
+}
+
+/// The last net: what breaks a thread is an error of the block, and not a block that nobody misses.
+fn unbroken<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a thread broke down")))
 }
 
 fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored {

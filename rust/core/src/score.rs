@@ -28,7 +28,7 @@ pub struct Row {
 impl Row {
     /// A row that is called by its place.
     pub fn new(place: u64, report: Report) -> Self {
-        Row { id: Id::Int(i64::try_from(place).unwrap_or(i64::MAX)), place, report, found: Found::default() }
+        Row { id: Id::of_place(place), place, report, found: Found::default() }
     }
 }
 
@@ -39,6 +39,12 @@ pub enum Id {
     /// The digits of an integer that `Int` can't hold.
     Big(Box<str>),
     Text(Box<str>),
+}
+
+impl Id {
+    fn of_place(place: u64) -> Self {
+        Id::Int(i64::try_from(place).unwrap_or(i64::MAX))
+    }
 }
 
 /// More memory than this isn't kept from row to row.
@@ -70,15 +76,9 @@ impl Worker {
         expected: Option<&[u8]>,
     ) -> Result<Report, (Side, Error)> {
         let (bump, scratch) = self.room();
-        let text = |text: Option<&'_ [u8]>, side| match text {
-            Some(text) => match json::check_utf8(text) {
-                Ok(()) => Ok(()),
-                Err(error) => Err((side, Error::not_json(error))),
-            },
-            None => Ok(()),
-        };
-        text(actual, Side::Actual)?;
-        text(expected, Side::Expected)?;
+        for (text, side) in [(actual, Side::Actual), (expected, Side::Expected)] {
+            text.map_or(Ok(()), json::check_utf8).map_err(|error| (side, Error::not_json(error)))?;
+        }
         let value = |text: Option<_>| text.map_or(Value::Null, |text| Value::Text(Text::Utf8(text)));
         let reader = Reader { bump, may_be_deep: false };
         score_values(options, (value(actual), reader), (value(expected), reader), scratch)
@@ -87,22 +87,18 @@ impl Worker {
     /// Score a record, given as JSON text.
     pub fn score_record(&mut self, task: &Task, place: u64, bytes: &[u8]) -> Row {
         let (bump, scratch) = self.room();
-        let mut found = Found::default();
-        let row = |id, report, found| Row { id, place, report, found };
-        let (record, reader) = match parse_bytes(bytes, bump) {
+        let (record, reader) = match json::check_utf8(bytes).and_then(|()| Reader::parse(bytes, bump)) {
             Ok(parsed) => parsed,
-            Err(error) => return Row::new(place, Report::error(error.to_string())),
+            Err(error) => return Row::new(place, Report::error(Error::not_json(error).to_string())),
         };
-        let own_id = task.id.find(record).and_then(id_of);
-        let has_id = own_id.is_some();
-        let id = own_id.unwrap_or(Id::Int(i64::try_from(place).unwrap_or(i64::MAX)));
         if !matches!(record, Value::Object(_) | Value::Array(_)) {
             let message = format!("expected a record (an object), got {}", record.kind());
-            return row(id, Report::error(message), found);
+            return Row::new(place, Report::error(message));
         }
+        let id = task.id.find(record).and_then(id_of);
         let actual = task.actual.find(record);
         let expected = task.expected.find(record);
-        found = Found { readable: true, actual: actual.is_some(), expected: expected.is_some(), id: has_id };
+        let found = Found { readable: true, actual: actual.is_some(), expected: expected.is_some(), id: id.is_some() };
         let (actual, expected) = (actual.unwrap_or(Value::Null), expected.unwrap_or(Value::Null));
         let scored = score_values(task.options, (actual, reader), (expected, reader), scratch);
         let report = scored.unwrap_or_else(|(side, error)| {
@@ -112,7 +108,7 @@ impl Worker {
             };
             Report::error(field.locate(error).to_string())
         });
-        row(id, report, found)
+        Row { id: id.unwrap_or(Id::of_place(place)), place, report, found }
     }
 }
 
@@ -120,10 +116,6 @@ impl Worker {
 pub enum Side {
     Actual,
     Expected,
-}
-
-fn parse_bytes<'a>(bytes: &'a [u8], bump: &'a Bump) -> Result<(Value<'a>, Reader<'a>), Error> {
-    json::check_utf8(bytes).and_then(|()| Reader::parse(bytes, bump)).map_err(Error::not_json)
 }
 
 /// Hold the calls in one value against those expected in the other.

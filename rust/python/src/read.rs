@@ -87,36 +87,33 @@ fn read_and_use<R>(
     using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
 ) -> Result<Result<R, (Side, Error)>, Foreign> {
     // Deep values need more stack than some threads have, such as those of musl.
-    stacker::maybe_grow(STACK, 2 * STACK, || read_and_use_here(actual, expected, attached, worker, using))
+    stacker::maybe_grow(STACK, 2 * STACK, || {
+        let (bump, scratch) = worker.room();
+        let mut reading = Reading {
+            bump,
+            attached,
+            room: MOST_VALUES,
+            items: Vec::with_capacity(16),
+            members: Vec::with_capacity(16),
+        };
+        let stopped = |stop, side| match stop {
+            Stop::Error(error) => Ok(Err((side, error))),
+            Stop::Foreign => Err(Foreign),
+        };
+        let actual = match reading.calls(actual) {
+            Ok(actual) => actual,
+            Err(stop) => return stopped(stop, Side::Actual),
+        };
+        let expected = match reading.calls(expected) {
+            Ok(expected) => expected,
+            Err(stop) => return stopped(stop, Side::Expected),
+        };
+        Ok(using(actual, expected, Reader { bump, may_be_deep: false }, scratch))
+    })
 }
 
 /// More than reading, comparing and showing values of the greatest depth takes.
 const STACK: usize = 1 << 20;
-
-fn read_and_use_here<R>(
-    actual: Object<'_, '_>,
-    expected: Object<'_, '_>,
-    attached: bool,
-    worker: &mut Worker,
-    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
-) -> Result<Result<R, (Side, Error)>, Foreign> {
-    let (bump, scratch) = worker.room();
-    let mut reading =
-        Reading { bump, attached, room: MOST_VALUES, items: Vec::with_capacity(16), members: Vec::with_capacity(16) };
-    let stopped = |stop, side| match stop {
-        Stop::Error(error) => Ok(Err((side, error))),
-        Stop::Foreign => Err(Foreign),
-    };
-    let actual = match reading.calls(actual) {
-        Ok(actual) => actual,
-        Err(stop) => return stopped(stop, Side::Actual),
-    };
-    let expected = match reading.calls(expected) {
-        Ok(expected) => expected,
-        Err(stop) => return stopped(stop, Side::Expected),
-    };
-    Ok(using(actual, expected, Reader { bump, may_be_deep: false }, scratch))
-}
 
 /// Why reading stopped.
 enum Stop {
