@@ -8,7 +8,7 @@ use crate::{
     compare,
     error::{Error, misspelt},
     json::{self, JsonError, Problem},
-    text::{self, Text},
+    text::Text,
     trace,
     value::{MAX_DEPTH, MAX_RECORD_DEPTH, Object, Value, get},
 };
@@ -112,20 +112,27 @@ impl<'a> Reader<'a> {
 
     /// Read a list of tool calls, or of chat messages, or JSON text of either. None: the calls were not reported.
     pub fn calls(self, value: Value<'a>) -> Result<Option<&'a [Call<'a>]>, Error> {
+        let Some((reader, items)) = self.items(value)? else { return Ok(None) };
+        if items.iter().any(trace::messages::is_message) {
+            trace::messages::calls(reader, items).map(Some)
+        } else {
+            reader.list(items).map(Some)
+        }
+    }
+
+    /// The items of a list, or of JSON text of one, and what reads them.
+    pub(crate) fn items(self, value: Value<'a>) -> Result<Option<(Reader<'a>, &'a [Value<'a>])>, Error> {
         match value {
             Value::Null => Ok(None),
             // How tables write that there is nothing.
             Value::Float(float) if float.is_nan() => Ok(None),
-            Value::Array(items) if items.iter().any(trace::messages::is_message) => {
-                trace::messages::read(self, items).map(Some)
-            }
-            Value::Array(items) => self.list(items).map(Some),
+            Value::Array(items) => Ok(Some((self, items))),
             Value::Text(text) => {
-                let (value, reader) = Reader::parse(utf8(text, self.bump), self.bump).map_err(Error::not_json)?;
+                let (value, reader) = Reader::parse(text.utf8_in(self.bump), self.bump).map_err(Error::not_json)?;
                 if let Value::Text(_) = value {
                     return Err(Error::wrong_type("expected a list of tool calls, got text inside JSON text"));
                 }
-                reader.calls(value)
+                reader.items(value)
             }
             other => Err(Error::no_calls(other.kind())),
         }
@@ -152,22 +159,21 @@ impl<'a> Reader<'a> {
 
     fn list(self, items: &[Value<'a>]) -> Result<&'a [Call<'a>], Error> {
         let mut calls = bumpalo::collections::Vec::with_capacity_in(items.len(), self.bump);
-        self.push_list(items, &mut calls)?;
-        Ok(calls.into_bump_slice())
-    }
-
-    pub(crate) fn push_list(
-        self,
-        items: &[Value<'a>],
-        calls: &mut bumpalo::collections::Vec<'a, Call<'a>>,
-    ) -> Result<(), Error> {
         for (index, &item) in items.iter().enumerate() {
             calls.push(self.call(item).map_err(|error| error.at_index(index))?);
         }
-        Ok(())
+        Ok(calls.into_bump_slice())
     }
 
     pub(crate) fn call(self, value: Value<'a>) -> Result<Call<'a>, Error> {
+        let (call, ..) = self.call_as_written(value)?;
+        Ok(call)
+    }
+
+    /// A call, with its arguments as they were before they were read, and all that is written of it.
+    // Inlined, so that what nobody asks for isn't handed over.
+    #[inline(always)]
+    pub(crate) fn call_as_written(self, value: Value<'a>) -> Result<(Call<'a>, Value<'a>, Object<'a>), Error> {
         let Value::Object(members) = value else {
             let message = format!("expected a tool call with a name and arguments, got {}", value.kind());
             return Err(Error::wrong_type(message));
@@ -178,14 +184,14 @@ impl<'a> Reader<'a> {
             let message = format!("a tool call without a name; it is given as {}", Key::NAMES.join(" or "));
             return Err(Error::value(message));
         };
-        let Some((_, _, arguments)) = parts.arguments else {
+        let Some((_, written, arguments)) = parts.arguments else {
             reject_misspelt(members)?;
             if let Some(Value::Object(members)) = get(members, Text::from(Key::FUNCTION)) {
                 reject_misspelt(members).map_err(|error| error.at_key(Text::from(Key::FUNCTION)))?;
             }
-            return Ok(Call { name, arguments: Arguments::NotRecorded });
+            return Ok((Call { name, arguments: Arguments::NotRecorded }, Value::Null, members));
         };
-        Ok(Call { name, arguments })
+        Ok((Call { name, arguments }, written, members))
     }
 
     fn arguments(self, value: Value<'a>) -> Result<Arguments<'a>, Error> {
@@ -195,7 +201,7 @@ impl<'a> Reader<'a> {
             Value::Object(members) => Ok(Arguments::Object(members)),
             // Providers send this for a tool without parameters.
             Value::Text(text) if text.is_empty() => Ok(Arguments::Object(&[])),
-            Value::Text(text) => match json::parse(utf8(text, self.bump), MAX_DEPTH, self.bump) {
+            Value::Text(text) => match json::parse(text.utf8_in(self.bump), MAX_DEPTH, self.bump) {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
                 Err(JsonError { problem: Problem::Depth, .. }) => Err(Error::too_deep()),
                 Err(JsonError { problem: Problem::Values, .. }) => Err(Error::too_many_values()),
@@ -204,19 +210,6 @@ impl<'a> Reader<'a> {
             _ => Ok(Arguments::Unreadable),
         }
     }
-}
-
-fn utf8<'a>(text: Text<'a>, bump: &'a Bump) -> &'a [u8] {
-    if let Text::Utf8(bytes) = text {
-        return bytes;
-    }
-    let mut bytes = bumpalo::collections::Vec::new_in(bump);
-    for point in text.code_points() {
-        let mut buffer = [0; 4];
-        let length = text::encode(point, &mut buffer);
-        bytes.extend_from_slice(&buffer[..length]);
-    }
-    bytes.into_bump_slice()
 }
 
 /// What a call says, each with the place that it was found in.
@@ -289,7 +282,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Two names for one thing must agree.
-fn differ(a: Place, b: Place) -> Error {
+pub(crate) fn differ(a: impl fmt::Display, b: impl fmt::Display) -> Error {
     Error::value(format!("{a} and {b} mean the same and have different values"))
 }
 

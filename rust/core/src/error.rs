@@ -36,6 +36,8 @@ pub enum ErrorKind {
 pub enum Segment {
     Key(String),
     Index(usize),
+    /// Several steps, as the caller writes them.
+    Path(String),
 }
 
 impl Error {
@@ -63,6 +65,15 @@ impl Error {
     #[cold]
     pub fn at_index(mut self, index: usize) -> Self {
         self.0.path.push(Segment::Index(index));
+        self
+    }
+
+    /// The path to the input itself, in the caller's words.
+    #[cold]
+    pub fn inside(mut self, path: &str) -> Self {
+        if !path.is_empty() {
+            self.0.path.push(Segment::Path(show::in_a_sentence(path)));
+        }
         self
     }
 
@@ -105,6 +116,7 @@ impl Error {
             }
             let written = match segment {
                 Segment::Index(index) => write!(path, "[{index}]"),
+                Segment::Path(written) => write!(path, "{written}"),
                 Segment::Key(key) if !is_word(key) => write!(path, "[{key:?}]"),
                 Segment::Key(key) if path.is_empty() => write!(path, "{key}"),
                 Segment::Key(key) => write!(path, ".{key}"),

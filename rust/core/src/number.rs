@@ -2,7 +2,8 @@
 
 use std::{cmp::Ordering, hash::BuildHasher};
 
-use num_bigint::BigUint;
+use bumpalo::Bump;
+use num_bigint::{BigInt, BigUint, Sign};
 
 /// An integer outside the range of `i64`, in the form that its source had it in: neither form is turned into the other
 /// (which takes quadratic time) unless two of them differ in form and are most likely equal.
@@ -37,9 +38,22 @@ impl Big<'_> {
 
     fn to_biguint(self) -> BigUint {
         match self.magnitude {
-            Magnitude::Decimal(digits) => BigUint::parse_bytes(digits, 10).unwrap_or_default(),
+            Magnitude::Decimal(digits) => of_digits(digits),
             Magnitude::Binary(bytes) => BigUint::from_bytes_le(bytes),
         }
+    }
+
+    pub fn to_bigint(self) -> BigInt {
+        BigInt::from_biguint(if self.negative { Sign::Minus } else { Sign::Plus }, self.to_biguint())
+    }
+
+    /// A copy that borrows nothing from the source.
+    pub fn copy_to(self, bump: &Bump) -> Big<'_> {
+        let magnitude = match self.magnitude {
+            Magnitude::Decimal(digits) => Magnitude::Decimal(bump.alloc_slice_copy(digits)),
+            Magnitude::Binary(bytes) => Magnitude::Binary(bump.alloc_slice_copy(bytes)),
+        };
+        Big { negative: self.negative, magnitude }
     }
 
     /// The decimal digits, or None where there are more than `most` of them.
@@ -56,6 +70,15 @@ impl Big<'_> {
             _ => None,
         }
     }
+}
+
+/// Reading digit by digit takes quadratic time, so a long number is put together out of its halves.
+fn of_digits(digits: &[u8]) -> BigUint {
+    if digits.len() <= 1000 {
+        return BigUint::parse_bytes(digits, 10).unwrap_or_default();
+    }
+    let (high, low) = digits.split_at(digits.len() / 2);
+    of_digits(high) * BigUint::from(10u8).pow(low.len() as u32) + of_digits(low)
 }
 
 pub fn big_equal(a: &Big<'_>, b: &Big<'_>) -> bool {
@@ -171,6 +194,15 @@ mod tests {
         assert!(big_is_float(&decimal("-100000000000000000000"), -1e20));
         assert!(!big_is_float(&decimal("100000000000000000000"), -1e20));
         assert!(!big_is_float(&decimal(&"9".repeat(400)), f64::INFINITY));
+    }
+
+    #[test]
+    fn a_long_number_is_read_exactly() {
+        for length in [999, 1000, 1001, 2002, 12345] {
+            let digits: String = (0..length).map(|place| char::from(b'1' + (place * 7 % 9) as u8)).collect();
+            assert_eq!(decimal(&digits).to_bigint().to_string(), digits);
+            assert_eq!(decimal(&format!("-{digits}")).to_bigint().to_string(), format!("-{digits}"));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::{
     number::Big,
     text::Text,
-    value::{Object, Value},
+    value::{MAX_DEPTH, Object, Value},
 };
 
 /// A value as JSON text: whole, or cut where it would be too long or too deep to show.
@@ -18,12 +18,24 @@ pub struct Shown<'t> {
 
 pub const MOST_CHARACTERS: usize = 2000;
 const MOST_LEVELS: usize = 64;
+const MOST_OF_A_TEXT: usize = 100_000;
 /// How much of a value or a name stands in a sentence.
 const IN_A_SENTENCE: usize = 80;
 
 /// Write a value as JSON text; says whether it is whole.
 pub fn value(value: Value<'_>, out: &mut String) -> bool {
     Writer { out, room: MOST_CHARACTERS }.value(value, MOST_LEVELS).is_some()
+}
+
+/// A value as JSON text that stands for itself, such as an error that is an object. It is cut where it would be very long,
+/// and the cut is marked.
+pub fn json_text(value: Value<'_>) -> String {
+    let mut out = String::new();
+    let whole = Writer { out: &mut out, room: MOST_OF_A_TEXT }.value(value, MAX_DEPTH);
+    if whole.is_none() {
+        out.push('…');
+    }
+    out
 }
 
 impl Shown<'_> {
@@ -86,7 +98,7 @@ pub fn printable_lines(text: &str) -> String {
 }
 
 fn escape(out: &mut String, point: u32) {
-    let _ = write!(out, "\\u{point:04x}");
+    let _ = if point < 0x1_0000 { write!(out, "\\u{point:04x}") } else { write!(out, "\\u{{{point:x}}}") };
 }
 
 /// The character, unless it is one that must not reach a terminal or a file as it is.
@@ -100,6 +112,7 @@ fn visible(point: u32) -> Option<char> {
         | 0x2060..=0x206f
         | 0xfeff
         | 0xfff9..=0xfffb
+        | 0xfffe..=0xffff
         | 0xe_0000..=0xe_0fff => None,
         _ => char::from_u32(point),
     }

@@ -5,6 +5,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
     /// Generalised UTF-8: surrogates may appear, as three bytes each. ASCII is always stored so.
@@ -28,6 +30,61 @@ impl<'a> Text<'a> {
     /// Is this the given ASCII word?
     pub fn is(self, word: &str) -> bool {
         matches!(self, Text::Utf8(bytes) if bytes == word.as_bytes())
+    }
+
+    /// Is there nothing in it but white space?
+    pub fn is_blank(self) -> bool {
+        self.code_points().all(|point| char::from_u32(point).is_some_and(char::is_whitespace))
+    }
+
+    /// The same text in generalised UTF-8, which is a copy if it isn't stored so.
+    pub fn utf8_in(self, bump: &'a Bump) -> &'a [u8] {
+        if let Text::Utf8(bytes) = self {
+            return bytes;
+        }
+        let mut bytes = ArenaVec::new_in(bump);
+        self.write_utf8(|part| bytes.extend_from_slice(part));
+        bytes.into_bump_slice()
+    }
+
+    /// Generalised UTF-8 of its own.
+    pub fn to_utf8(self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write_utf8(|part| bytes.extend_from_slice(part));
+        bytes
+    }
+
+    /// Texts one after the other.
+    pub fn joined(texts: &[Text<'_>], between: &str, bump: &'a Bump) -> Text<'a> {
+        let mut bytes = ArenaVec::new_in(bump);
+        for (index, text) in texts.iter().enumerate() {
+            if index > 0 {
+                bytes.extend_from_slice(between.as_bytes());
+            }
+            text.write_utf8(|part| bytes.extend_from_slice(part));
+        }
+        Text::Utf8(bytes.into_bump_slice())
+    }
+
+    fn write_utf8(self, mut write: impl FnMut(&[u8])) {
+        if let Text::Utf8(bytes) = self {
+            return write(bytes);
+        }
+        for point in self.code_points() {
+            let mut buffer = [0; 4];
+            let length = encode(point, &mut buffer);
+            write(&buffer[..length]);
+        }
+    }
+
+    /// A copy that borrows nothing from the source.
+    pub fn copy_to(self, bump: &Bump) -> Text<'_> {
+        match self {
+            Text::Utf8(bytes) => Text::Utf8(bump.alloc_slice_copy(bytes)),
+            Text::Latin1(bytes) => Text::Latin1(bump.alloc_slice_copy(bytes)),
+            Text::Ucs2(units) => Text::Ucs2(bump.alloc_slice_copy(units)),
+            Text::Ucs4(units) => Text::Ucs4(bump.alloc_slice_copy(units)),
+        }
     }
 
     fn units(self) -> usize {

@@ -4,6 +4,8 @@
 //! their source. A reader guarantees two things that all code behind it relies on: an object has no key twice, and
 //! nothing nests deeper than [`MAX_RECORD_DEPTH`], so recursion over a value is bounded.
 
+use bumpalo::Bump;
+
 use crate::{number::Big, text::Text};
 
 /// How deep the arguments of a tool call may nest.
@@ -61,6 +63,27 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A copy that borrows nothing from the source.
+    pub fn copy_to(self, bump: &Bump) -> Value<'_> {
+        match self {
+            Value::Null => Value::Null,
+            Value::False => Value::False,
+            Value::True => Value::True,
+            Value::Int(int) => Value::Int(int),
+            Value::Big(big) => Value::Big(bump.alloc(big.copy_to(bump))),
+            Value::Float(float) => Value::Float(float),
+            Value::Text(text) => Value::Text(text.copy_to(bump)),
+            Value::Array(items) => {
+                Value::Array(bump.alloc_slice_fill_iter(items.iter().map(|item| item.copy_to(bump))))
+            }
+            Value::Object(members) => {
+                let copy =
+                    |member: &Member<'_>| Member { key: member.key.copy_to(bump), value: member.value.copy_to(bump) };
+                Value::Object(bump.alloc_slice_fill_iter(members.iter().map(copy)))
+            }
+        }
+    }
+
     /// Does this nest deeper than `limit`? A scalar has depth 0, `[]` has 1.
     pub fn deeper_than(self, limit: usize) -> bool {
         let below = |value: Value<'a>| limit == 0 || value.deeper_than(limit - 1);
@@ -72,6 +95,7 @@ impl<'a> Value<'a> {
     }
 }
 
+#[inline]
 pub fn get<'a>(members: Object<'a>, key: Text<'_>) -> Option<Value<'a>> {
     members.iter().find(|member| member.key == key).map(|member| member.value)
 }

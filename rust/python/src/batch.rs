@@ -9,8 +9,8 @@ use callmatch_core::{
     reason,
     report::{Counts, Difference, Part, Report},
     score::{Id, Row},
-    show::{MOST_CHARACTERS, Shown},
-    value::{MAX_DEPTH, Value},
+    show::Shown,
+    value::MAX_DEPTH,
 };
 use pyo3::{
     exceptions::PyIndexError,
@@ -19,6 +19,8 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
+
+use crate::write;
 
 /// The columns, in the order in which they are written to files.
 pub const COLUMNS: &[&str] = &[
@@ -238,39 +240,7 @@ fn difference<'py>(py: Python<'py>, difference: &Difference) -> PyResult<Bound<'
 fn shown<'py>(py: Python<'py>, shown: Shown<'_>) -> PyResult<Bound<'py, PyAny>> {
     let bump = Bump::new();
     match json::parse(shown.json.as_bytes(), MAX_DEPTH, &bump) {
-        Ok(parsed) if shown.whole => value(py, parsed),
+        Ok(parsed) if shown.whole => write::value(py, parsed),
         _ => Ok(PyString::new(py, &format!("{}…", shown.json)).into_any()),
     }
-}
-
-fn value<'py>(py: Python<'py>, read: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match read {
-        Value::Null => py.None().into_bound(py),
-        Value::False => false.into_pyobject(py)?.to_owned().into_any(),
-        Value::True => true.into_pyobject(py)?.to_owned().into_any(),
-        Value::Int(int) => int.into_pyobject(py)?.into_any(),
-        Value::Float(float) => float.into_pyobject(py)?.into_any(),
-        Value::Big(big) => {
-            let digits = big.digits(MOST_CHARACTERS).unwrap_or_default();
-            py.get_type::<PyInt>().call1((digits,))?
-        }
-        Value::Text(text) => {
-            let text: String = text.code_points().map(|point| char::from_u32(point).unwrap_or('\u{fffd}')).collect();
-            PyString::new(py, &text).into_any()
-        }
-        Value::Array(items) => {
-            let list = PyList::empty(py);
-            for &item in items {
-                list.append(value(py, item)?)?;
-            }
-            list.into_any()
-        }
-        Value::Object(members) => {
-            let dict = PyDict::new(py);
-            for member in members {
-                dict.set_item(value(py, Value::Text(member.key))?, value(py, member.value)?)?;
-            }
-            dict.into_any()
-        }
-    })
 }

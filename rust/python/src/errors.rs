@@ -1,6 +1,6 @@
 //! The core's errors as Python exceptions, which are classes of `callmatch.errors`.
 
-use std::{io, path::Path};
+use std::{borrow::Cow, io, path::Path};
 
 use callmatch_core::{
     error::{self, Error, ErrorKind},
@@ -11,7 +11,7 @@ use pyo3::{
     exceptions::PyOSError,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyString, PyType},
+    types::{PyBytes, PyString, PyType},
 };
 
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
@@ -48,18 +48,33 @@ pub fn of_file(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
 
 /// A text that may come from a trace, without what could drive a terminal.
 #[pyfunction]
-pub fn printable(text: &Bound<'_, PyString>) -> String {
-    show::plain(Text::from(&*text.to_string_lossy()))
+pub fn printable(text: &Bound<'_, PyString>) -> PyResult<String> {
+    Ok(show::plain(Text::from(&*characters(text)?)))
 }
 
 /// The same with its line breaks, for JSON text and for cells of a table.
 #[pyfunction]
-pub fn printable_lines(text: &str) -> String {
-    show::printable_lines(text)
+pub fn printable_lines(text: &Bound<'_, PyString>) -> PyResult<String> {
+    Ok(show::printable_lines(&characters(text)?))
 }
 
 /// What to say of a word that is none of those that are known.
 #[pyfunction]
-pub fn one_of(what: &str, given: &str, words: Vec<String>) -> String {
-    error::one_of(what, given, &words.iter().map(String::as_str).collect::<Vec<_>>())
+pub fn one_of(
+    what: &Bound<'_, PyString>,
+    given: &Bound<'_, PyString>,
+    words: Vec<Bound<'_, PyString>>,
+) -> PyResult<String> {
+    let words = words.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+    Ok(error::one_of(&characters(what)?, &characters(given)?, &words))
+}
+
+/// The characters of a text. Half of a pair of surrogates is none, and becomes an escape.
+fn characters<'t>(text: &'t Bound<'_, PyString>) -> PyResult<Cow<'t, str>> {
+    if let Ok(text) = text.to_str() {
+        return Ok(Cow::Borrowed(text));
+    }
+    let bytes = text.call_method1("encode", ("utf-8", "backslashreplace"))?;
+    Ok(Cow::Owned(String::from_utf8_lossy(bytes.cast::<PyBytes>()?.as_bytes()).into_owned()))
 }

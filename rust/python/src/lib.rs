@@ -5,7 +5,9 @@ mod errors;
 mod files;
 mod plain;
 mod read;
+mod trace;
 mod trajectory;
+mod write;
 
 #[cfg(Py_GIL_DISABLED)]
 compile_error!("callmatch reads Python objects in place, which needs an interpreter with its global lock");
@@ -20,6 +22,8 @@ mod core {
     use crate::errors::{one_of, printable, printable_lines};
     #[pymodule_export]
     use crate::files::FileScorer;
+    #[pymodule_export]
+    use crate::trace::{read_messages, read_tool_calls, read_value};
     #[pymodule_export]
     use crate::trajectory::Trajectory;
 

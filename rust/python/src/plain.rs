@@ -8,17 +8,18 @@ use callmatch_core::{
     call::Key,
     error::Error,
     text::Text,
+    trace::{self, messages, span::Detail},
     value::{MAX_DEPTH, MOST_VALUES},
 };
 use pyo3::{
-    exceptions::PyAttributeError,
+    exceptions::{PyAttributeError, PyBaseException},
     intern,
     prelude::*,
     sync::PyOnceLock,
     types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
 
-use crate::read::LEVELS;
+use crate::read::{CONTENT_DEPTH, Extent, LEVELS};
 
 /// The object to be read, or what is wrong with it.
 type Copied<'py> = PyResult<Result<Bound<'py, PyAny>, Error>>;
@@ -34,11 +35,17 @@ macro_rules! copied {
 }
 
 /// A list of calls or messages.
-pub fn calls<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
-    Copying { room: Cell::new(MOST_VALUES) }.calls(object)
+pub fn calls<'py>(object: &Bound<'py, PyAny>, extent: Extent) -> Copied<'py> {
+    Copying { extent, room: Cell::new(MOST_VALUES) }.calls(object)
+}
+
+/// Any JSON value.
+pub fn value<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
+    Copying { extent: Extent::All, room: Cell::new(MOST_VALUES) }.value(object, MAX_DEPTH)
 }
 
 struct Copying {
+    extent: Extent,
     /// How many more values may be copied.
     room: Cell<usize>,
 }
@@ -63,12 +70,14 @@ impl Copying {
     fn call<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
         let py = object.py();
         let copy = PyDict::new(py);
+        let of_result = self.extent == Extent::All && holds_result(object)?;
         if let Ok(dict) = object.cast::<PyDict>() {
             for (key, value) in dict.copy()? {
                 let word = copied!(key_of(&key), |error| error);
                 copy.set_item(
                     &word,
-                    copied!(self.field(&word, &value, levels)?, |error: Error| error.at_key(Text::from(&*word))),
+                    copied!(self.field(&word, &value, levels, of_result)?, |error: Error| error
+                        .at_key(Text::from(&*word))),
                 )?;
             }
         } else if is_value(object) {
@@ -76,14 +85,16 @@ impl Copying {
             return Ok(Err(Error::wrong_type(message)));
         } else {
             let mut known = false;
-            for key in Key::words() {
+            let more = (self.extent == Extent::All).then(trace::words);
+            for key in Key::words().chain(more.into_iter().flatten()) {
                 let Some(value) = object.getattr_opt(key)? else { continue };
                 // A method is none of the call's data.
                 if !value.is_callable() {
-                    known = true;
+                    known |= Key::of(Text::from(key)) != Key::Other;
                     copy.set_item(
                         key,
-                        copied!(self.field(key, &value, levels)?, |error: Error| error.at_key(Text::from(key))),
+                        copied!(self.field(key, &value, levels, of_result)?, |error: Error| error
+                            .at_key(Text::from(key))),
                     )?;
                 }
             }
@@ -102,26 +113,95 @@ impl Copying {
         Ok(Ok(copy.into_any()))
     }
 
-    /// The value of a key of a call.
-    fn field<'py>(&self, key: &str, object: &Bound<'py, PyAny>, levels: usize) -> PyResult<Copied<'py>> {
-        let key = Key::of(Text::from(key));
+    /// The value of a key of a call or a message; `of_result` says that the content is the result of a call.
+    fn field<'py>(
+        &self,
+        word: &str,
+        object: &Bound<'py, PyAny>,
+        levels: usize,
+        of_result: bool,
+    ) -> PyResult<Copied<'py>> {
+        let key = Key::of(Text::from(word));
+        if self.extent == Extent::All {
+            match key {
+                Key::Other if trace::is_word(Text::from(word)) => return Ok(self.detail(word, object)),
+                Key::CONTENT => return Ok(self.content(object, levels, of_result)),
+                _ => {}
+            }
+        }
         let items = items_of(object)?;
         Ok(match items {
-            _ if key == Key::Other => Ok(Ok(object.py().None().into_bound(object.py()))),
+            _ if key == Key::Other => Ok(none(object.py())),
             _ if !key.holds_calls() || levels == 0 => self.value(object, MAX_DEPTH),
             // Of what is said, only blocks that may be calls are of interest; all else may be anything.
             items if key == Key::CONTENT => match items {
                 Some(items) => self.list(object.py(), items, |item| {
-                    self.call(item, levels - 1)
-                        .map(|copied| copied.or_else(|_| Ok(item.py().None().into_bound(item.py()))))
+                    self.call(item, levels - 1).map(|copied| copied.or_else(|_| none(item.py())))
                 }),
-                None => Ok(Ok(object.py().None().into_bound(object.py()))),
+                None => Ok(none(object.py())),
             },
             Some(items) => self.list(object.py(), items, |item| self.call(item, levels - 1)),
             // Something plain, which the core tells what it thinks of.
             None if is_value(object) && !object.is_instance_of::<PyDict>() => self.value(object, MAX_DEPTH),
             None => self.call(object, levels - 1),
         })
+    }
+
+    /// What is told of a call beside its arguments. Unlike an output, the rest is still of use as a text, or without it.
+    fn detail<'py>(&self, word: &str, object: &Bound<'py, PyAny>) -> Copied<'py> {
+        let py = object.py();
+        let error = match self.value(object, MAX_DEPTH)? {
+            Ok(copy) => return Ok(Ok(copy)),
+            Err(error) => error,
+        };
+        match Detail::of(word) {
+            None | Some(Detail::Id | Detail::CallId) => Ok(none(py)),
+            Some(Detail::StartedAt | Detail::EndedAt) => match object.getattr_opt(intern!(py, "isoformat"))? {
+                Some(iso_format) if !object.is_instance_of::<PyType>() => self.value(&iso_format.call0()?, 0),
+                _ => Ok(Err(error)),
+            },
+            Some(Detail::Error) if object.is_instance_of::<PyBaseException>() => Ok(Ok(object.str()?.into_any())),
+            Some(_) => Ok(Err(error)),
+        }
+    }
+
+    /// What a message says, which may be anything, or the result that it holds, which is a JSON value.
+    fn content<'py>(&self, object: &Bound<'py, PyAny>, levels: usize, of_result: bool) -> Copied<'py> {
+        if of_result {
+            return self.value(object, CONTENT_DEPTH);
+        }
+        match items_of(object)? {
+            Some(items) if levels > 0 => self.list(object.py(), items, |item| self.part(item, levels - 1)),
+            _ => self.said(object, levels),
+        }
+    }
+
+    /// A part of what is said. Calls and results are among them, and have mistakes that are to be told.
+    fn part<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
+        let kind = word_of(object, messages::TYPE)?;
+        if kind.is_some_and(|kind| messages::holds_keys(Text::from(&*kind))) {
+            return self.call(object, levels);
+        }
+        self.said(object, levels)
+    }
+
+    /// If it isn't a value, then what is known of it counts, or else its type alone.
+    fn said<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
+        let py = object.py();
+        let copied = self.value(object, CONTENT_DEPTH)?;
+        if copied.is_ok() {
+            return Ok(copied);
+        }
+        let kind = word_of(object, messages::TYPE)?;
+        if kind.is_some() {
+            let copied = self.call(object, levels)?;
+            if copied.is_ok() {
+                return Ok(copied);
+            }
+        }
+        let copy = PyDict::new(py);
+        copy.set_item(messages::TYPE, kind.unwrap_or_else(|| type_name(object)))?;
+        Ok(Ok(copy.into_any()))
     }
 
     /// Any value of the arguments.
@@ -198,6 +278,33 @@ impl Copying {
         }
         Ok(Ok(list.into_any()))
     }
+}
+
+/// Does an object's role or type say that its content is the result of a call?
+fn holds_result(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for key in [messages::ROLE, messages::TYPE] {
+        if word_of(object, key)?.is_some_and(|word| messages::holds_result(Text::from(&*word))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The text that an object has by a key, or as an attribute.
+fn word_of(object: &Bound<'_, PyAny>, key: &str) -> PyResult<Option<String>> {
+    let found = match object.cast::<PyDict>() {
+        Ok(dict) => dict.get_item(key)?,
+        Err(_) => object.getattr_opt(key)?,
+    };
+    let Some(mut found) = found else { return Ok(None) };
+    if is_instance(&found, &ENUM, "enum", "Enum")? {
+        found = found.getattr(intern!(object.py(), "value"))?;
+    }
+    Ok(found.cast::<PyString>().ok().map(|word| word.to_string_lossy().into_owned()))
+}
+
+fn none<'py>(py: Python<'py>) -> Result<Bound<'py, PyAny>, Error> {
+    Ok(py.None().into_bound(py))
 }
 
 /// The names of an object's data, so that a misspelt one is seen.

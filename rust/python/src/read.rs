@@ -15,6 +15,7 @@ use callmatch_core::{
     number::{Big, Magnitude},
     score::{Side, Worker},
     text::Text,
+    trace,
     value::{MAX_DEPTH, MOST_VALUES, Member, Value},
 };
 use num_bigint::{BigInt, Sign};
@@ -25,6 +26,9 @@ use crate::plain;
 
 /// A message holds calls, which hold functions; nothing else is looked into for calls.
 pub const LEVELS: usize = 2;
+
+/// Content is read as a whole: a list of blocks around the arguments of a call, or around its output.
+pub const CONTENT_DEPTH: usize = MAX_DEPTH + 2;
 
 /// Read both sides and use them. `using` must not touch Python; it isn't given the means to.
 ///
@@ -39,11 +43,11 @@ pub fn with_calls<R>(
         return Ok(used);
     }
     // What was read so far was given up before any Python code runs.
-    let actual = match plain::calls(actual)? {
+    let actual = match plain::calls(actual, Extent::Calls)? {
         Ok(copy) => copy,
         Err(error) => return Ok(Err((Side::Actual, error))),
     };
-    let expected = match plain::calls(expected)? {
+    let expected = match plain::calls(expected, Extent::Calls)? {
         Ok(copy) => copy,
         Err(error) => return Ok(Err((Side::Expected, error))),
     };
@@ -51,7 +55,39 @@ pub fn with_calls<R>(
     Ok(used.unwrap_or_else(|Foreign| Err((Side::Actual, Error::wrong_type("not a JSON value")))))
 }
 
-/// The same for many rows, on all threads of a pool; None for a row that has to be read by [`with_calls`].
+/// Read one list with all that is known of its calls or messages, and use it. What is said of [`with_calls`] holds here.
+pub fn with_all<R>(
+    object: &Bound<'_, PyAny>,
+    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+) -> PyResult<Result<R, Error>> {
+    if let Ok(used) = read_all_and_use(object.as_borrowed(), &using) {
+        return Ok(used);
+    }
+    // What was read so far was given up before any Python code runs.
+    let copy = match plain::calls(object, Extent::All)? {
+        Ok(copy) => copy,
+        Err(error) => return Ok(Err(error)),
+    };
+    let used = read_all_and_use(copy.as_borrowed(), using);
+    Ok(used.unwrap_or_else(|Foreign| Err(Error::wrong_type("not a JSON value"))))
+}
+
+fn read_all_and_use<R>(
+    object: Object<'_, '_>,
+    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+) -> Result<Result<R, Error>, Foreign> {
+    stacker::maybe_grow(STACK, 2 * STACK, || {
+        let bump = Bump::new();
+        match Reading::<true>::new(&bump, true).calls(object) {
+            // Content may be deeper than what it holds.
+            Ok(value) => Ok(using(value, Reader { bump: &bump, may_be_deep: true })),
+            Err(Stop::Error(error)) => Ok(Err(error)),
+            Err(Stop::Foreign) => Err(Foreign),
+        }
+    })
+}
+
+/// [`with_calls`] for many rows, on all threads of a pool; None for a row that has to be read by [`with_calls`].
 ///
 /// This thread stays attached and waits, so no Python code can run meanwhile, and the others may read what it could read.
 /// Nothing that they call needs a thread to be attached: they look at types, sizes and contents, and count no references.
@@ -89,13 +125,7 @@ fn read_and_use<R>(
     // Deep values need more stack than some threads have, such as those of musl.
     stacker::maybe_grow(STACK, 2 * STACK, || {
         let (bump, scratch) = worker.room();
-        let mut reading = Reading {
-            bump,
-            attached,
-            room: MOST_VALUES,
-            items: Vec::with_capacity(16),
-            members: Vec::with_capacity(16),
-        };
+        let mut reading = Reading::<false>::new(bump, attached);
         let stopped = |stop, side| match stop {
             Stop::Error(error) => Ok(Err((side, error))),
             Stop::Foreign => Err(Foreign),
@@ -131,7 +161,17 @@ impl Stop {
     }
 }
 
-struct Reading<'a> {
+/// How much of a call or a message is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// What says which calls there are.
+    Calls,
+    /// All that is known of calls, and what was said.
+    All,
+}
+
+/// `ALL`: whether all of [`Extent::All`] is read. Known to the compiler, so that reading calls alone costs no question.
+struct Reading<'a, const ALL: bool> {
     bump: &'a Bump,
     /// Whether this thread is attached to the interpreter itself.
     attached: bool,
@@ -145,7 +185,12 @@ struct Reading<'a> {
 /// An object that is borrowed, and alive, for as long as the values are used.
 pub type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
-impl<'a> Reading<'a> {
+impl<'a, const ALL: bool> Reading<'a, ALL> {
+    fn new(bump: &'a Bump, attached: bool) -> Self {
+        let (items, members) = (Vec::with_capacity(16), Vec::with_capacity(16));
+        Reading { bump, attached, room: MOST_VALUES, items, members }
+    }
+
     /// A list of calls or messages, or JSON text of one.
     fn calls(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
         match Kind::of(object) {
@@ -169,7 +214,8 @@ impl<'a> Reading<'a> {
     fn call(&mut self, object: Object<'a, '_>, levels: usize) -> Result<Value<'a>, Stop> {
         match Kind::of(object) {
             Kind::Dict => self.object(object, |reading, key, value| match Key::of(key) {
-                Key::Other => Ok(Value::Null),
+                Key::Other if !ALL || !trace::is_word(key) => Ok(Value::Null),
+                Key::CONTENT if ALL => reading.value(value, CONTENT_DEPTH),
                 key if key.holds_calls() && levels > 0 => match Kind::of(value) {
                     Kind::List | Kind::Tuple => reading.array(value, |reading, item| reading.call(item, levels - 1)),
                     Kind::Dict | Kind::Foreign => reading.call(value, levels - 1),

@@ -1,0 +1,301 @@
+//! Which turns a conversation has, and which result belongs to which call: one rule for every dialect.
+//!
+//! A user message starts a turn, and everything up to the next one belongs to it. What comes before the first user message
+//! is a turn without an input.
+
+use std::collections::{HashMap, VecDeque};
+
+use bumpalo::Bump;
+
+use super::span::Span;
+use crate::{compare, text::Text, value::Value};
+
+#[derive(Debug, Default)]
+pub struct Conversation<'a> {
+    turns: Vec<Turn<'a>>,
+    spans: Vec<Span<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'a> {
+    pub input: Option<Text<'a>>,
+    /// The last text that the assistant wrote in it.
+    pub output: Option<Text<'a>>,
+    /// The place of its first span among all of them.
+    first: usize,
+}
+
+/// What a tool answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// Of the call.
+    pub id: Option<Text<'a>>,
+    pub name: Option<Text<'a>>,
+    pub output: Value<'a>,
+    pub status: Option<Text<'a>>,
+    pub error: Option<Text<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    /// Each turn with its spans.
+    pub fn turns(&self) -> impl Iterator<Item = (&Turn<'a>, &[Span<'a>])> {
+        let ends = self.turns.iter().skip(1).map(|turn| turn.first).chain([self.spans.len()]);
+        self.turns.iter().zip(ends).map(|(turn, end)| (turn, self.spans.get(turn.first..end).unwrap_or_default()))
+    }
+
+    pub fn into_spans(self) -> Vec<Span<'a>> {
+        self.spans
+    }
+
+    /// A copy that borrows nothing from the source.
+    pub fn copy_to<'b>(&self, bump: &'b Bump) -> Conversation<'b> {
+        let text = |text: Option<Text<'a>>| text.map(|text| text.copy_to(bump));
+        let turn = |turn: &Turn<'a>| Turn { input: text(turn.input), output: text(turn.output), first: turn.first };
+        Conversation {
+            turns: self.turns.iter().map(turn).collect(),
+            spans: self.spans.iter().map(|span| span.copy_to(bump)).collect(),
+        }
+    }
+}
+
+/// Takes what happened, in order.
+#[derive(Default)]
+pub struct Listener<'a> {
+    conversation: Conversation<'a>,
+    pending: Pending<'a>,
+}
+
+impl<'a> Listener<'a> {
+    /// A user message: it starts a turn.
+    pub fn asked(&mut self, text: Option<Text<'a>>) {
+        self.conversation.turns.push(Turn { input: text, output: None, first: self.conversation.spans.len() });
+    }
+
+    /// An assistant message. One without text says nothing.
+    pub fn said(&mut self, text: Option<Text<'a>>) {
+        let Some(text) = text.filter(|text| !text.is_blank()) else { return };
+        self.open();
+        if let Some(turn) = self.conversation.turns.last_mut() {
+            turn.output = Some(text);
+        }
+    }
+
+    pub fn called(&mut self, span: Span<'a>) {
+        self.open();
+        self.pending.push(self.conversation.spans.len(), &span);
+        self.conversation.spans.push(span);
+    }
+
+    pub fn answered(&mut self, answer: Answer<'a>) {
+        if let Some(span) = self.pending.take(&answer).and_then(|place| self.conversation.spans.get_mut(place)) {
+            span.output = answer.output;
+            span.status = answer.status.or(span.status);
+            span.error = answer.error.or(span.error);
+            return;
+        }
+        // The id is that of a call that has its answer.
+        let call = self.pending.last(&answer).and_then(|place| self.conversation.spans.get(place));
+        if call.is_some_and(|call| compare::equal(call.output, answer.output)) {
+            // A log that repeats itself.
+            return;
+        }
+        let name = answer.name.or(call.map(|call| call.name)).unwrap_or(Text::from("unknown tool"));
+        self.open();
+        self.conversation.spans.push(Span {
+            id: answer.id,
+            name,
+            input: Value::Null,
+            output: answer.output,
+            status: answer.status,
+            error: answer.error,
+            started_at: Value::Null,
+            ended_at: Value::Null,
+            result_only: true,
+        });
+    }
+
+    pub fn finish(self) -> Conversation<'a> {
+        self.conversation
+    }
+
+    /// What comes before any user message is a turn too.
+    fn open(&mut self) {
+        if self.conversation.turns.is_empty() {
+            self.asked(None);
+        }
+    }
+}
+
+/// Calls without an answer, by all that an answer may find them by. An answered one is dropped from the other lists when
+/// it is met there, so all of it takes linear time.
+#[derive(Default)]
+struct Pending<'a> {
+    all: VecDeque<usize>,
+    by_id: HashMap<Text<'a>, (VecDeque<usize>, usize)>,
+    by_name: HashMap<Text<'a>, VecDeque<usize>>,
+    /// By the place of the span.
+    answered: Vec<bool>,
+}
+
+impl<'a> Pending<'a> {
+    fn push(&mut self, place: usize, span: &Span<'a>) {
+        self.all.push_back(place);
+        self.by_name.entry(span.name).or_default().push_back(place);
+        if let Some(id) = span.id {
+            let (places, last) = self.by_id.entry(id).or_default();
+            places.push_back(place);
+            *last = place;
+        }
+    }
+
+    /// The earliest call that this can be the answer to.
+    fn take(&mut self, answer: &Answer<'a>) -> Option<usize> {
+        let places = match (answer.id, answer.name) {
+            (Some(id), _) => self.by_id.get_mut(&id).map(|(places, _)| places),
+            (None, Some(name)) => self.by_name.get_mut(&name),
+            (None, None) => Some(&mut self.all),
+        }?;
+        while let Some(place) = places.pop_front() {
+            if self.answered.len() <= place {
+                self.answered.resize(place + 1, false);
+            }
+            match self.answered.get_mut(place) {
+                Some(answered) if !*answered => {
+                    *answered = true;
+                    return Some(place);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The last call of the answer's id.
+    fn last(&self, answer: &Answer<'a>) -> Option<usize> {
+        self.by_id.get(&answer.id?).map(|(_, last)| *last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call<'a>(id: Option<&'a str>, name: &'a str) -> Span<'a> {
+        Span {
+            id: id.map(Text::from),
+            name: Text::from(name),
+            input: Value::Object(&[]),
+            output: Value::Null,
+            status: None,
+            error: None,
+            started_at: Value::Null,
+            ended_at: Value::Null,
+            result_only: false,
+        }
+    }
+
+    fn answer<'a>(id: Option<&'a str>, name: Option<&'a str>, output: i64) -> Answer<'a> {
+        let (id, name) = (id.map(Text::from), name.map(Text::from));
+        Answer { id, name, output: Value::Int(output), status: None, error: None }
+    }
+
+    fn plain(text: Text<'_>) -> String {
+        crate::show::plain(text)
+    }
+
+    /// Each turn's input, output, and spans: name, output, and a mark where only the result is known.
+    fn told(listener: Listener<'_>) -> Vec<(Option<String>, Option<String>, Vec<String>)> {
+        let conversation = listener.finish();
+        let span = |span: &Span<'_>| {
+            let output = match span.output {
+                Value::Int(output) => output.to_string(),
+                _ => "-".to_owned(),
+            };
+            format!("{} {output}{}", plain(span.name), if span.result_only { "?" } else { "" })
+        };
+        conversation
+            .turns()
+            .map(|(turn, spans)| (turn.input.map(plain), turn.output.map(plain), spans.iter().map(span).collect()))
+            .collect()
+    }
+
+    fn outputs(calls: &[Span<'static>], answers: &[Answer<'static>]) -> Vec<String> {
+        let mut listener = Listener::default();
+        calls.iter().for_each(|&call| listener.called(call));
+        answers.iter().for_each(|&answer| listener.answered(answer));
+        told(listener).remove(0).2
+    }
+
+    #[test]
+    fn a_user_message_starts_a_turn_and_the_rest_belongs_to_it() {
+        let mut listener = Listener::default();
+        listener.said(Some(Text::from("Welcome.")));
+        listener.asked(Some(Text::from("one")));
+        listener.called(call(Some("1"), "a"));
+        listener.said(Some(Text::from("first")));
+        listener.said(Some(Text::from("last")));
+        listener.said(Some(Text::from(" \n")));
+        listener.said(None);
+        listener.asked(None);
+        listener.asked(Some(Text::from("three")));
+        // The answer goes to the turn of its call.
+        listener.answered(answer(Some("1"), None, 7));
+        listener.called(call(Some("2"), "b"));
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            told(listener),
+            [
+                (None, text("Welcome."), vec![]),
+                (text("one"), text("last"), vec!["a 7".to_owned()]),
+                (None, None, vec![]),
+                (text("three"), None, vec!["b -".to_owned()]),
+            ]
+        );
+        assert!(told(Listener::default()).is_empty());
+    }
+
+    #[test]
+    fn what_comes_first_opens_a_turn_unless_it_says_nothing() {
+        let mut listener = Listener::default();
+        listener.said(Some(Text::from("")));
+        assert!(told(listener).is_empty());
+        let mut listener = Listener::default();
+        listener.called(call(None, "a"));
+        assert_eq!(told(listener), [(None, None, vec!["a -".to_owned()])]);
+        let mut listener = Listener::default();
+        listener.answered(answer(Some("1"), None, 1));
+        assert_eq!(told(listener), [(None, None, vec!["unknown tool 1?".to_owned()])]);
+    }
+
+    #[test]
+    fn answers_find_their_calls_by_id_whatever_their_order() {
+        let calls = [call(Some("x"), "a"), call(Some("y"), "b"), call(Some("x"), "c"), call(None, "d")];
+        let (x, y) = (Some("x"), Some("y"));
+        assert_eq!(
+            outputs(&calls, &[answer(y, None, 1), answer(x, None, 2), answer(x, None, 3)]),
+            ["a 2", "b 1", "c 3", "d -"]
+        );
+        // The id decides, and not the name.
+        assert_eq!(outputs(&calls, &[answer(y, Some("a"), 1)]), ["a -", "b 1", "c -", "d -"]);
+    }
+
+    #[test]
+    fn answers_without_an_id_go_to_the_earliest_call_without_one() {
+        let calls = [call(Some("x"), "a"), call(None, "b"), call(None, "a"), call(None, "b")];
+        assert_eq!(outputs(&calls, &[answer(None, Some("b"), 1), answer(None, None, 2)]), ["a 2", "b 1", "a -", "b -"]);
+        assert_eq!(
+            outputs(&calls, &[answer(Some("x"), None, 1), answer(None, Some("a"), 2), answer(None, None, 3)]),
+            ["a 1", "b 3", "a 2", "b -"]
+        );
+        assert_eq!(outputs(&calls, &[answer(None, Some("c"), 1)]), ["a -", "b -", "a -", "b -", "c 1?"]);
+    }
+
+    #[test]
+    fn an_answer_that_nothing_called_for_is_kept_and_a_repeated_one_is_not() {
+        let calls = [call(Some("x"), "a")];
+        let (first, other) = (answer(Some("x"), None, 1), answer(Some("x"), None, 2));
+        assert_eq!(outputs(&calls, &[first, first]), ["a 1"]);
+        assert_eq!(outputs(&calls, &[first, other, answer(Some("z"), Some("n"), 3)]), ["a 1", "a 2?", "n 3?"]);
+        assert_eq!(outputs(&calls, &[answer(None, None, 1), answer(None, None, 1)]), ["a 1", "unknown tool 1?"]);
+    }
+}
