@@ -540,14 +540,12 @@ def test_a_metric_survives_pickling():
 
 
 class Labelled(ToolCallTrajectory):
-    def __init__(self, label, **options):
-        super().__init__(**options)
-        self.label = label
+    label: list[str]
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda metric: pickle.loads(pickle.dumps(metric))])
 def test_a_metric_of_a_subclass_survives_copying_with_its_class_and_attributes(again):
-    metric = again(Labelled(["nightly"], match="subset", arguments="exact", name="mine"))
+    metric = again(Labelled(label=["nightly"], match="subset", arguments="exact", name="mine"))
     assert type(metric) is Labelled
     assert (metric.label, metric.match, metric.arguments, metric.name) == (["nightly"], "subset", "exact", "mine")
     result = metric.evaluate(tool_calls=[LOOKUP], expectations={"tool_calls": [REFUND, LOOKUP]})

@@ -1,10 +1,12 @@
 """Did the agent call the tools it should have, and why not? In microseconds and without a model.
 
-The metrics are in `callmatch.metrics`; the command is ``callmatch score``.
+The metrics are in `callmatch.metrics`; the commands are ``callmatch score``, ``callmatch test`` and
+``callmatch metrics check``.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from callmatch._core import DEBUG as _DEBUG
@@ -13,17 +15,34 @@ from callmatch.batch import Scores, Summary
 from callmatch.errors import CallmatchError, InvalidInput, InvalidType
 
 if TYPE_CHECKING:
+    from callmatch.readers import Traces
+    from callmatch.response_mapping import ResponseMapping
     from callmatch.results import MetricResult, Verdict
+    from callmatch.targets import Subject, Target, resolve
+    from callmatch.testsets import Test, TestResult, TestResults, TestSet
+    from callmatch.trace import Span, Trace, Turn
 
 __all__ = [
     "CallmatchError",
     "InvalidInput",
     "InvalidType",
     "MetricResult",
+    "ResponseMapping",
     "Scores",
+    "Span",
+    "Subject",
     "Summary",
+    "Target",
+    "Test",
+    "TestResult",
+    "TestResults",
+    "TestSet",
+    "Trace",
+    "Traces",
+    "Turn",
     "Verdict",
     "__version__",
+    "resolve",
 ]
 
 if _DEBUG:
@@ -31,15 +50,30 @@ if _DEBUG:
 
     warnings.warn("callmatch was built for debugging and is slow: build it with --release", stacklevel=2)
 
+# Most of the time of an import would be pydantic's, so these wait until they are asked for.
+_LATE = {
+    "MetricResult": "results",
+    "ResponseMapping": "response_mapping",
+    "Span": "trace",
+    "Subject": "targets",
+    "Target": "targets",
+    "Test": "testsets",
+    "TestResult": "testsets",
+    "TestResults": "testsets",
+    "TestSet": "testsets",
+    "Trace": "trace",
+    "Traces": "readers",
+    "Turn": "trace",
+    "Verdict": "results",
+    "resolve": "targets",
+}
+
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
-    # Most of the time of an import would be pydantic's, so it waits until a result is asked for.
-    if name in ("MetricResult", "Verdict"):
-        from callmatch import results  # noqa: PLC0415
-
-        return getattr(results, name)
+    if name in _LATE:
+        return getattr(import_module(f"callmatch.{_LATE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -44,12 +44,19 @@ def missing_keyword(where: str, keyword: str) -> InvalidType:
     return InvalidType(f"{where} needs the keyword {keyword}")
 
 
-def unknown_word(keyword: str, given: object, known: Iterable[str]) -> InvalidType:
-    """The error for something that can't be a word."""
-    words = ", ".join(known)
-    return InvalidType(f"{keyword} is one of {words}, not {type(given).__name__}", keyword)
-
-
 def unknown_key(where: str, given: Iterable[object], known: Iterable[str]) -> InvalidInput:
     """The error for a key that nothing reads."""
     return InvalidInput(_core.one_of(f"a key of {where}", min(map(str, given)), list(known)), where)
+
+
+def one_of(what: str, given: str, words: Iterable[str]) -> str:
+    """The sentence for a word that is not known: what would be, and the nearest."""
+    return _core.one_of(what, given, list(words))
+
+
+def path_of(where: str, loc: Iterable[int | str]) -> str:
+    """A path into the input, such as ``turns[2].spans[0].kind``."""
+    path = where
+    for key in loc:
+        path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
+    return path

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from typing_extensions import Self
+
+from callmatch.errors import InvalidInput
+from callmatch.schema import Schema
 
 __all__ = ["MetricResult", "Verdict"]
 
 Verdict = Literal["passed", "failed", "inconclusive", "not_applicable", "error"]
 
 
-class MetricResult(BaseModel):
+PASSED: dict[Verdict, bool] = {"passed": True, "failed": False}
+"""What `passed` is; None for the other verdicts."""
+
+
+class MetricResult(Schema):
     """The result of one metric.
 
     Attributes:
@@ -20,21 +28,30 @@ class MetricResult(BaseModel):
             failed. Missing data is never a score of 0.
         verdict: ``passed``; ``failed``; ``inconclusive`` (what was recorded doesn't decide it); ``not_applicable``
             (there is nothing to judge by); ``error``.
-        passed: True for ``passed``, False for ``failed``, else None.
+        passed: True for ``passed``, False for ``failed``, else None. It follows from the verdict, if it isn't given.
         reason: One readable sentence. Control characters from the trace are shown as escapes.
         details: What the metric found, by name; ``details["reason"]`` is the reason again.
-        spans: What was judged one by one; empty for a metric that judges the whole.
+        spans: What was judged one by one (``index``, ``id``, ``name``, ``score``, ``verdict``, ``reason``); empty where
+            the whole was judged.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(ser_json_inf_nan="strings")
 
     name: str
     score: float | str | None
     verdict: Verdict
-    passed: bool | None
+    passed: bool | None = None
     reason: str
     details: dict[str, Any] = Field(default_factory=dict)
     spans: list[dict[str, Any]] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _passed_follows(self) -> Self:
+        passed = PASSED.get(self.verdict)
+        if "passed" in self.model_fields_set and self.passed != passed:
+            raise InvalidInput(f"passed is {passed} where the verdict is {self.verdict}, not {self.passed}", "passed")
+        self.__dict__["passed"] = passed
+        return self
 
     @classmethod
     def _of(
@@ -45,6 +62,7 @@ class MetricResult(BaseModel):
         passed: bool | None,
         reason: str,
         details: dict[str, Any],
+        spans: list[dict[str, Any]] | None = None,
     ) -> MetricResult:
         """Make a result out of what the core found, which needs no validation: that takes as long as finding it.
 
@@ -58,7 +76,7 @@ class MetricResult(BaseModel):
             "passed": passed,
             "reason": reason,
             "details": details,
-            "spans": [],
+            "spans": [] if spans is None else spans,
         }
         _set(result, "__dict__", values)
         _set(result, "__pydantic_fields_set__", _FIELDS.copy())

@@ -1,5 +1,23 @@
 """The metrics."""
 
+from callmatch.metrics.code import CodeMetric, code_metric
+from callmatch.metrics.judges import CategoricalJudge, ConversationalJudge, NumericJudge
+from callmatch.metrics.metric import Metric
+from callmatch.metrics.models import LiteLLM, Model, RecordedModel, Recorder
 from callmatch.metrics.trajectory import ArgumentMode, MatchMode, ToolCallTrajectory
 
-__all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
+__all__ = [
+    "ArgumentMode",
+    "CategoricalJudge",
+    "CodeMetric",
+    "ConversationalJudge",
+    "LiteLLM",
+    "MatchMode",
+    "Metric",
+    "Model",
+    "NumericJudge",
+    "RecordedModel",
+    "Recorder",
+    "ToolCallTrajectory",
+    "code_metric",
+]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import Any, Literal, NoReturn
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NoReturn
 
 from callmatch import _core
 from callmatch.batch import Scores
-from callmatch.errors import (
-    InvalidInput,
-    InvalidType,
-    missing_keyword,
-    unknown_key,
-    unknown_keyword,
-    unknown_word,
-)
+from callmatch.errors import InvalidInput, InvalidType, missing_keyword, unknown_key, unknown_keyword
+from callmatch.metrics.metric import Case, Metric, TraceLike, trace_of
 from callmatch.results import MetricResult
+from callmatch.targets import On, Target, TargetLike
+from callmatch.trace import Trace
 
 __all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
 
@@ -34,7 +31,7 @@ _MISSING: Any = object()
 """Not given; as a default it leaves it to us to say what is missing or misspelt."""
 
 
-class ToolCallTrajectory:
+class ToolCallTrajectory(Metric):
     """Compares the tool calls that an agent made with those it was expected to make.
 
     Args:
@@ -52,7 +49,11 @@ class ToolCallTrajectory:
             * ``ignore``: always.
 
             Whatever the mode, an expected call without arguments matches any.
+        calls: Which calls of a trace count, where it tells apart those that were ``executed`` and those that a model
+            ``requested``.
         name: The name that results carry.
+        target: ``response``, ``conversation`` or ``run``; the calls of the whole trace are judged, those of sub-agents
+            too.
 
     Values are equal as JSON values: 1 and 1.0 are, 1 and True are not, nor are an absent key and null.
     Calls are paired one to one, by the largest pairing there is.
@@ -61,7 +62,7 @@ class ToolCallTrajectory:
     counts as a match").
 
     Raises:
-        InvalidInput: An unknown mode.
+        InvalidInput: An unknown mode, or a target that it can't take.
         InvalidType: An unknown keyword.
 
     Examples:
@@ -76,54 +77,29 @@ class ToolCallTrajectory:
         'Expected `reply`; it was never called.'
     """
 
-    def __init__(
-        self,
-        *,
-        match: MatchMode = "in_order",
-        arguments: ArgumentMode = "partial",
-        name: str = "tool_call_trajectory",
-        **unknown: NoReturn,
-    ) -> None:
-        if unknown:
-            raise unknown_keyword("ToolCallTrajectory", unknown, ["match", "arguments", "name"])
-        if not isinstance(match, str):
-            raise unknown_word("match", match, _core.MATCH_MODES)
-        if not isinstance(arguments, str):
-            raise unknown_word("arguments", arguments, _core.ARGUMENT_MODES)
-        if not isinstance(name, str):
-            raise InvalidType(f"name is a string, not {type(name).__name__}", "name")
-        try:
-            name.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInput(f"name holds a lone surrogate: {name!r}", "name") from error
-        self._core = _core.Trajectory(match, arguments)
-        self._match: MatchMode = match
-        self._arguments: ArgumentMode = arguments
-        self._name = name
+    type: ClassVar[str] = "tool_call_trajectory"
+
+    match: MatchMode = "in_order"
+    arguments: ArgumentMode = "partial"
+    calls: Literal["executed", "requested"] = "executed"
+    name: str = "tool_call_trajectory"
+
+    @cached_property
+    def _core(self) -> _core.Trajectory:
+        return _core.Trajectory(self.match, self.arguments)
 
     @property
-    def match(self) -> MatchMode:
-        """How the calls must line up."""
-        return self._match
-
-    @property
-    def arguments(self) -> ArgumentMode:
-        """When the arguments of a call match."""
-        return self._arguments
-
-    @property
-    def name(self) -> str:
-        """The name that results carry."""
-        return self._name
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(match={self.match!r}, arguments={self.arguments!r}, name={self.name!r})"
+    def takes(self) -> tuple[On, ...]:
+        """The targets that the metric can take, by their ``on``."""
+        return ("response", "conversation", "run")
 
     def evaluate(
         self,
         *,
         tool_calls: Calls = None,
         expectations: Mapping[str, Any] | None = None,
+        trace: TraceLike | None = None,
+        target: TargetLike | None = None,
         **unknown: NoReturn,
     ) -> MetricResult:
         """Judge the tool calls of one trace.
@@ -133,6 +109,8 @@ class ToolCallTrajectory:
                 hold them; ``[]`` if none was made, None if they are not known.
             expectations: ``{"tool_calls": [...]}``, the calls that should have been made. ``[]`` expects that none is;
                 without the key, or with None, nothing is expected and the result is ``not_applicable``.
+            trace: A trace, or those of a conversation in their order, in place of ``tool_calls``.
+            target: ``response``, ``conversation`` or ``run``, in place of the metric's own target.
 
         Returns:
             A result whose `details` hold ``matched``, ``made``, ``expected`` (counts), ``precision``, ``recall``,
@@ -151,7 +129,7 @@ class ToolCallTrajectory:
             'inconclusive'
         """
         if unknown:
-            raise unknown_keyword("evaluate", unknown, ["tool_calls", "expectations"])
+            raise unknown_keyword("evaluate", unknown, ["tool_calls", "expectations", "trace", "target"])
         expected: object = None
         if expectations is not None:
             if type(expectations) is not dict and not isinstance(expectations, Mapping):
@@ -160,7 +138,30 @@ class ToolCallTrajectory:
             expected = expectations.get("tool_calls")
             if len(expectations) != ("tool_calls" in expectations):
                 raise unknown_key("expectations", set(expectations) - {"tool_calls"}, ["tool_calls"])
-        return MetricResult._of(self._name, *self._core.evaluate(tool_calls, expected))
+        if target is not None:
+            self._checked(target)
+        if trace is not None:
+            if tool_calls is not None:
+                raise InvalidInput("a trace holds its tool calls, so none can be given beside it", "tool_calls")
+            tool_calls = self._calls_of(trace_of({"trace": trace}))
+        return MetricResult._of(self.name, *self._core.evaluate(tool_calls, expected))
+
+    async def evaluate_async(self, **parts: Any) -> MetricResult:
+        """Judge as `evaluate` does; it takes microseconds, so nothing is waited for."""
+        return self.evaluate(**parts)
+
+    def _evaluate_case(self, case: Case, target: Target) -> MetricResult:
+        return self.evaluate(trace=case.trace, expectations={"tool_calls": case.expected_tool_calls}, target=target)
+
+    async def _evaluate_case_async(self, case: Case, target: Target) -> MetricResult:
+        return self._evaluate_case(case, target)
+
+    def _calls_of(self, trace: Trace) -> list[dict[str, Any]] | None:
+        """The calls that were made in a trace, as the core reads them; None if they were not reported."""
+        if not trace.tool_calls_reported:
+            return None
+        counted = [call for call in trace.tool_calls if call.recorded_as in ("both", self.calls)]
+        return [{"name": call.name, "arguments": call.input} for call in counted]
 
     def evaluate_batch(
         self,
@@ -243,7 +244,7 @@ class ToolCallTrajectory:
         scorer = _core.FileScorer(self._core, actual, expected, id, threads or 0)
         # What is wrong with the first file is said here, and not when the first rows are asked for.
         scorer.open(paths[0])
-        return _chunks(scorer, paths, self._name)
+        return _chunks(scorer, paths, self.name)
 
 
 def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:

@@ -1,18 +1,13 @@
-"""The command ``callmatch``."""
+"""``callmatch score``: files of records against what they expect."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
-import difflib
 import glob
-import json
 import math
 import os
-import signal
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -26,33 +21,12 @@ from rich.text import Text
 
 from callmatch import _core
 from callmatch.batch import Scores, Summary
-from callmatch.errors import CallmatchError
+from callmatch.cli.output import EXIT_BELOW_THE_BAR, Words, ending, no_such_file, writable
+from callmatch.display import STYLES, share, to_json
+from callmatch.documents import writing
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
 
-__all__ = ["main"]
-
-EXIT_BELOW_THE_BAR = 1
-EXIT_UNUSABLE = 2
-EXIT_INTERRUPTED = 130
-
-STYLES = {
-    "passed": "green",
-    "failed": "red",
-    "error": "bold red",
-    "inconclusive": "yellow",
-    "not_applicable": "dim",
-}
-"""The colour of each verdict."""
-
-
-class Words(click.Choice[str]):
-    """One of some words; the error for another one names the nearest."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self.choices:
-            name = param.name if param and param.name else "value"
-            self.fail(_core.one_of(name, value, list(self.choices)), param, ctx)
-        return value
+__all__ = ["score"]
 
 
 class Rate(click.FloatRange):
@@ -68,17 +42,7 @@ class Rate(click.FloatRange):
         return rate
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(_core.__version__, prog_name="callmatch")
-def main() -> None:
-    """Did the agent call the tools it should have, and why not?"""
-    # A run that is told to end removes what it was writing, as an interrupted one does.
-    for name in ("SIGTERM", "SIGHUP"):
-        with contextlib.suppress(ValueError, AttributeError):  # not the main thread, or not on this system
-            signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
-
-
-@main.command()
+@click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILES...")
 @click.option(
     "--match",
@@ -162,40 +126,22 @@ def score(
     paths = find_files(files)
     summary = Summary()
     shown: list[dict[str, Any]] = []
-    try:
-        with writing(output, paths) as write, progress(paths) as report:
-            chunks = metric.evaluate_file(paths, actual=actual, expected=expected, id=id_, threads=threads)
-            for scores in chunks:
-                summary += scores.summary()
-                shown += not_passed(scores, limit - len(shown))
-                write(scores)
-                report(scores)
-            if summary.error == summary.rows:
-                first = next(row["error"] for row in shown) if shown else "use --limit to see why"
-                raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except click.ClickException as error:
-        fail(error.format_message())
-    except CallmatchError as error:
-        fail(str(error))
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    with ending(), writing_rows(output, paths) as write, progress(paths) as report:
+        chunks = metric.evaluate_file(paths, actual=actual, expected=expected, id=id_, threads=threads)
+        for scores in chunks:
+            summary += scores.summary()
+            shown += not_passed(scores, limit - len(shown))
+            write(scores)
+            report(scores)
+        if summary.error == summary.rows:
+            first = next(row["error"] for row in shown) if shown else "use --limit to see why"
+            raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
     if as_json:
         click.echo(to_json({"summary": asdict(summary), "rows": shown}, indent=2))
     else:
         show(summary, shown, several_files=len(paths) > 1)
     if fail_under is not None:
         check_bar(summary, fail_under)
-
-
-def fail(message: str) -> None:
-    """End with a message, since nothing useful can be said."""
-    click.echo(f"Error: {_core.printable(message)}", err=True)
-    sys.exit(EXIT_UNUSABLE)
 
 
 def find_files(arguments: tuple[str, ...]) -> list[str]:
@@ -218,19 +164,6 @@ def find_files(arguments: tuple[str, ...]) -> list[str]:
     return paths
 
 
-def no_such_file(path: str) -> str:
-    """What to say of a path that leads nowhere."""
-    if glob.has_magic(path):
-        return f"no file matches {path!r}"
-    directory = os.path.dirname(path)
-    try:
-        names = os.listdir(directory or ".")
-    except OSError:
-        return f"no such file: {path!r} (there is no such directory)"
-    near = difflib.get_close_matches(os.path.basename(path), names, n=1)
-    return f"no such file: {path!r}" + (f"; did you mean {os.path.join(directory, near[0])!r}?" if near else "")
-
-
 def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
     """The first rows that were judged, or should have been, and did not pass."""
     rows: list[dict[str, Any]] = []
@@ -245,35 +178,15 @@ def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def writing(output: Path | None, inputs: list[str]) -> Iterator[Callable[[Scores], None]]:
-    """Write rows aside, and give the file its name only when it is whole."""
+def writing_rows(output: Path | None, inputs: list[str]) -> Iterator[Callable[[Scores], None]]:
+    """Write rows to a file, which gets its name when it is whole; without a file, nowhere."""
     if output is None:
         yield lambda scores: None
         return
     writers = {".jsonl": write_jsonl, ".csv": write_csv}
-    if output.suffix not in writers:
-        raise click.UsageError(_core.one_of("the ending of --output", output.suffix, list(writers)))
-    if any(path != "-" and output.exists() and os.path.samefile(path, output) for path in inputs):
-        raise click.UsageError(f"--output would overwrite the input {str(output)!r}")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"no such directory: {str(output.parent)!r}")
-    write, output = writers[output.suffix], output.resolve()
-    handle, aside = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.", suffix=".partial")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            yield write(file)
-        if output.exists():
-            mode = stat.S_IMODE(output.stat().st_mode)
-        else:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        os.chmod(aside, mode)
-        os.replace(aside, output)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
+    writable(output, "--output", writers, inputs)
+    with writing(output) as file:
+        yield writers[output.suffix](file)
 
 
 def write_jsonl(file: TextIO) -> Callable[[Scores], None]:
@@ -303,11 +216,6 @@ def cell_text(text: str) -> str:
     """A text that a spreadsheet does not take for a formula."""
     text = _core.printable_lines(text)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
-
-
-def to_json(value: Any, indent: int | None = None) -> str:
-    """JSON text that can be read by people of all languages, and that drives no terminal."""
-    return _core.printable_lines(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 @contextlib.contextmanager
@@ -380,11 +288,6 @@ def summary_lines(summary: Summary) -> Iterator[Text]:
     if summary.difference_kinds:
         kinds = sorted(summary.difference_kinds.items(), key=lambda item: -item[1])
         yield Text("first differences: " + ", ".join(f"{count:,} {kind}" for kind, count in kinds))
-
-
-def share(number: float | None) -> str:
-    """A number from 0 to 1 with three decimals."""
-    return "-" if number is None else f"{number:.3f}"
 
 
 def check_bar(summary: Summary, bar: float) -> None:

@@ -1,0 +1,115 @@
+"""``callmatch metrics``: are the metrics of a file right?"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import ValidationError
+
+from callmatch import _core
+from callmatch.cli.output import EXIT_BELOW_THE_BAR, ending, is_there
+from callmatch.display import to_json
+from callmatch.documents import line_of, load
+from callmatch.errors import CallmatchError, path_of
+from callmatch.metrics.metric import KINDS, Metric
+from callmatch.schema import faults
+
+__all__ = ["metrics"]
+
+
+@click.group()
+def metrics() -> None:
+    """Look at metrics and their configs."""
+
+
+@metrics.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--json", "as_json", is_flag=True, help="Print the metrics and their faults as a JSON object.")
+def check(file: Path, as_json: bool) -> None:
+    """Check the metrics of FILE, and name each fault with its place.
+
+    FILE holds the config of a metric, a list of them, or a mapping with such a list as "metrics", as YAML or JSON; or a
+    config on each line of a .jsonl.
+
+    Exit status: 0 if all are right, 1 if there is a fault, 2 if FILE can't be read.
+    """
+    with ending():
+        is_there(file)
+        sys.path.insert(0, os.getcwd())  # code metrics may lie beside what names them
+        root, configs = configs_in(load(file))
+        rows = [row_of(file, root, config, place) for place, config in enumerate(configs)]
+    found = [fault for row in rows for fault in row["faults"]]
+    if as_json:
+        click.echo(to_json({"metrics": rows}, indent=2))
+    else:
+        for row in rows:
+            verdict = "ok" if not row["faults"] else f"{len(row['faults'])} wrong"
+            about = (_core.printable(str(row[key] or "-")) for key in ("place", "type", "name"))
+            click.echo("\t".join([*about, verdict]))
+        for fault in found:
+            place = f"{file}:{fault['line']}" if fault["line"] else str(file)
+            click.echo(_core.printable(f"{place}: {fault['message']}"))
+    if found or not rows:
+        sys.exit(EXIT_BELOW_THE_BAR)
+
+
+def configs_in(data: Any) -> tuple[str, list[Any]]:
+    """The configs of metrics that a file holds, and what their places are called that the file has no name for."""
+    if isinstance(data, list):
+        return "metrics", data
+    if isinstance(data, Mapping) and "metrics" in data:
+        return "", data["metrics"] if isinstance(data["metrics"], list) else [data["metrics"]]
+    return "metrics[0]", [data]
+
+
+def row_of(file: Path, root: str, config: Any, place: int) -> dict[str, Any]:
+    """What a config is, and what is wrong with it, in the order of the file."""
+    where = path_of("metrics", [place])
+    faults = [
+        {"path": fault.path, "line": line_of(file, fault.path.removeprefix(root)), "message": str(fault)}
+        for fault in faults_of(config, where)
+    ]
+    about = {key: config.get(key) if isinstance(config, Mapping) else None for key in ("type", "name")}
+    return {"place": where, **about, "faults": sorted(faults, key=lambda fault: fault["line"] or 0)}
+
+
+def faults_of(config: Any, where: str) -> list[CallmatchError]:
+    """All that is wrong with the config of a metric."""
+    found: dict[str, CallmatchError] = {}
+    # Some faults hide others, so what was told is left out to hear of the next. What has to be there stays.
+    while new := {fault.path: fault for fault in _faults(config, where) if fault.path not in found}:
+        found |= new
+        if kind := _kind_of(config):
+            told = {re.split(r"[.\[]", path.removeprefix(f"{where}."))[0] for path in new}
+            told -= {key for key, field in kind.model_fields.items() if field.is_required()}
+            config = {key: value for key, value in config.items() if key not in told}
+    return list(found.values())
+
+
+def _faults(config: Any, where: str) -> list[CallmatchError]:
+    """What is wrong with a config at first sight."""
+    try:
+        Metric.from_config(config, where)
+    except CallmatchError as error:
+        first = error
+    else:
+        return []
+    if kind := _kind_of(config):
+        options = {key: value for key, value in config.items() if key != "type"}
+        try:
+            kind.model_validate(options)
+        except ValidationError as error:
+            return faults(kind, error, options, where)
+        except CallmatchError:  # which is the first
+            pass
+    return [first]
+
+
+def _kind_of(config: Any) -> type[Metric] | None:
+    return KINDS.get(str(config.get("type"))) if isinstance(config, Mapping) else None

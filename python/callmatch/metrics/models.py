@@ -1,0 +1,415 @@
+"""The models that judges ask: how they are called, what becomes of failures, and how answers are recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from callmatch.concurrency import in_thread
+from callmatch.errors import CallmatchError, InvalidInput, InvalidType, one_of
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+__all__ = ["Answer", "LiteLLM", "Model", "ModelLike", "RecordedModel", "Recorder"]
+
+Answer = Mapping[str, Any] | str
+"""What a model answers: the fields of its answer, or text that holds them as a JSON object."""
+
+
+class Model(Protocol):
+    """Something that judges can ask."""
+
+    def generate(self, prompt: str, schema: dict[str, Any], /) -> Answer | Awaitable[Answer]:
+        """Answer a prompt.
+
+        Args:
+            prompt: All that there is to know, the schema of the answer included.
+            schema: The JSON Schema of the answer.
+
+        It may be asynchronous. Any exception says that there is no answer: the judge asks again, unless it has a
+        ``status_code`` that says that this is in vain.
+        """
+
+
+ModelLike = Model | Callable[..., Any] | str
+"""A `Model`; a function of the prompt, or of the prompt and the schema; or a ``provider/name``, for `LiteLLM`."""
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+"""Seconds between tries: up to the first, then up to twice as long each time, but never above the second."""
+
+IN_VAIN = (400, 401, 403, 404, 422)
+"""The HTTP status codes that another try doesn't change."""
+
+IN_AN_ERROR = 500
+"""So many characters of a message of others are told."""
+
+
+class NoAnswer(Exception):
+    """A model gave no answer that can be used."""
+
+
+def model_of(given: object) -> ModelLike | None:
+    """The model that was given as an option of a judge, if it can be one."""
+    if isinstance(given, str):
+        provider, _, name = given.partition("/")
+        if not provider or not name:
+            raise InvalidInput(f'a model is named "provider/name", such as "openai/gpt-4.1", not {given!r}', "model")
+        return given
+    if given is None or (not isinstance(given, type) and (hasattr(given, "generate") or callable(given))):
+        return given
+    what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+    takes = 'an object with generate(prompt, schema), a function of the prompt, or "provider/name"'
+    raise InvalidType(f"model is {takes}, not {what}", "model")
+
+
+# -- asking
+
+
+async def ask(
+    model: ModelLike, prompt: str, schema: dict[str, Any], *, attempts: int, timeout: float
+) -> dict[str, Any]:
+    """Ask a model until it gives an answer of the schema.
+
+    Raises:
+        NoAnswer: It never did; with the last reason.
+    """
+    import asyncio  # noqa: PLC0415 - only when a model is asked, as it takes its time
+
+    from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt  # noqa: PLC0415
+
+    tries = AsyncRetrying(
+        stop=stop_after_attempt(attempts),
+        wait=_wait,
+        retry=retry_if_exception(_may_pass),
+        sleep=asyncio.sleep,
+        reraise=True,
+    )
+    try:
+        return await tries(_ask_once, model, prompt, schema, timeout)
+    except Exception as error:
+        count = tries.statistics["attempt_number"]
+        raise NoAnswer(f"{told(error)} ({count} {'try' if count == 1 else 'tries'})") from error
+
+
+async def _ask_once(model: ModelLike, prompt: str, schema: dict[str, Any], timeout: float) -> dict[str, Any]:
+    import asyncio  # noqa: PLC0415
+
+    try:
+        answer = await asyncio.wait_for(_call(model, prompt, schema, timeout), timeout)
+    except asyncio.TimeoutError as error:
+        if str(error):  # the model's own
+            raise
+        raise NoAnswer(f"no answer within {timeout:g} s") from error
+    return read_answer(answer, schema)
+
+
+async def _call(model: Any, prompt: str, schema: dict[str, Any], timeout: float | None = None) -> object:
+    if isinstance(model, str):
+        model = LiteLLM(model, **({} if timeout is None else {"timeout": timeout}))
+    if hasattr(model, "generate"):
+        call = partial(model.generate, prompt, schema)
+    else:
+        call = partial(model, prompt, schema) if _takes_schema(model) else partial(model, prompt)
+    # What blocks waits in a thread, since others wait for their answers as well.
+    answer = call() if _is_async(call.func) else await in_thread(call)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _is_async(function: object) -> bool:
+    call = getattr(function, "__call__", None)  # noqa: B004 - of an object, not whether there is one
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _takes_schema(function: Any) -> bool:
+    """Whether a function asks for the schema: by its name, or as the second thing that it can't do without."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # one that is not written in Python
+        return False
+    needed = [one for one in parameters.values() if one.default is one.empty and one.kind in POSITIONAL]
+    return len(needed) > 1 or list(parameters)[1:2] == ["schema"]
+
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether another try can go better."""
+    if not isinstance(error, Exception) or isinstance(error, (CallmatchError, ImportError)):
+        return False
+    response = getattr(error, "response", None)
+    return getattr(error, "status_code", getattr(response, "status_code", None)) not in IN_VAIN
+
+
+def _wait(state: RetryCallState) -> float:
+    """How long until the next try: random, longer each time, and not shorter than a server wants it."""
+    from tenacity import wait_random_exponential  # noqa: PLC0415
+
+    error = state.outcome.exception() if state.outcome else None
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        wanted = float(headers.get("retry-after", 0))
+    except (TypeError, ValueError, AttributeError):  # a date, or no headers of HTTP
+        wanted = 0.0
+    return min(max(wait_random_exponential(FIRST_WAIT, LONGEST_WAIT)(state), wanted), LONGEST_WAIT)
+
+
+def told(error: Exception) -> str:
+    """An error in a few words."""
+    said = str(error).encode(errors="backslashreplace").decode()
+    if len(said) > IN_AN_ERROR:
+        said = f"{said[:IN_AN_ERROR]}…"
+    if isinstance(error, (NoAnswer, CallmatchError)):
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+# -- reading answers
+
+
+def read_answer(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what a model answered.
+
+    Args:
+        answer: The fields, or text with one JSON object that has them. Others beside them are left out.
+        schema: Their JSON Schema; of which ``type`` (string, number), ``enum``, ``minimum`` and ``maximum`` count.
+
+    Raises:
+        NoAnswer: It is not of the schema.
+    """
+    if isinstance(answer, str):
+        answer = _object_in(answer, schema["required"])
+    if not isinstance(answer, Mapping):
+        raise NoAnswer(f"the answer is no JSON object, but {type(answer).__name__}")
+    return {name: _field(name, answer, rule) for name, rule in schema["properties"].items()}
+
+
+def _object_in(text: str, names: Sequence[str]) -> dict[str, Any]:
+    """The one JSON object with these names; models put words and fences around it, and think aloud."""
+    found: list[dict[str, Any]] = []
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = DECODER.raw_decode(text, start)
+        except ValueError:
+            end = start + 1
+        except RecursionError:  # no answer is that deep, and to look on would take long
+            break
+        else:
+            if all(name in value for name in names) and value not in found:
+                found.append(value)
+        start = text.find("{", end)
+    if len(found) == 1:
+        return found[0]
+    wanted = " and ".join(names)
+    if not found:
+        raise NoAnswer(f"the answer holds no JSON object with {wanted}: {text[:80]!r}")
+    raise NoAnswer(f"the answer holds {len(found)} different JSON objects with {wanted}")
+
+
+DECODER = json.JSONDecoder(strict=False)
+"""Models forget to escape the ends of lines."""
+
+
+def _field(name: str, answer: Mapping[str, Any], rule: Mapping[str, Any]) -> str | float:
+    if name not in answer:
+        raise NoAnswer(f"the answer has no {name}")
+    value = answer[name]
+    if "enum" in rule:
+        if isinstance(value, str) and value in rule["enum"]:
+            return value
+        raise NoAnswer(f"the answer's {one_of(name, str(value)[:80], rule['enum'])}")
+    if rule["type"] == "string":
+        if isinstance(value, str):
+            return value.encode(errors="backslashreplace").decode()
+        raise NoAnswer(f"the answer's {name} is {type(value).__name__}, not text")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise NoAnswer(f"the answer's {name} is {type(value).__name__}, not a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond all of them
+        number = math.inf
+    if not rule["minimum"] <= number <= rule["maximum"]:  # nor is NaN
+        raise NoAnswer(f"the answer's {name} is {number:g}, not from {rule['minimum']:g} to {rule['maximum']:g}")
+    return number
+
+
+# -- models
+
+
+class LiteLLM:
+    """A model of any provider that LiteLLM knows, which a judge also makes of the text ``provider/name``.
+
+    Needs the extra ``callmatch[litellm]``, which is imported when the model is first asked. Answers are asked for as
+    structured output where the model can do that.
+
+    Args:
+        model: The ``provider/name``, such as ``openai/gpt-4.1``, ``anthropic/claude-sonnet-4-5``, ``ollama/llama3``.
+        **options: Those of `litellm.completion`, such as ``api_base``, ``api_key``, ``temperature``, ``seed``. Without
+            ``api_key`` it is in the environment, under the provider's name for it. ``response_format=None`` is for a
+            server that can't do structured output.
+
+    Examples:
+        >>> LiteLLM("openai/judge", api_base="http://localhost:8000/v1", api_key="none", temperature=0)
+        LiteLLM('openai/judge', api_base=..., api_key=..., temperature=...)
+    """
+
+    def __init__(self, model: str, **options: Any) -> None:
+        self.model = model
+        self.options = options
+
+    def __repr__(self) -> str:
+        # A key should not be seen in a log.
+        return f"LiteLLM({', '.join([repr(self.model), *(f'{name}=...' for name in self.options)])})"
+
+    def generate(self, prompt: str, schema: dict[str, Any]) -> str:
+        """Ask the model once."""
+        response_format = {
+            "type": "json_schema",
+            "json_schema": {"name": "judgement", "strict": True, "schema": schema},
+        }
+        response = _litellm().completion(
+            **{
+                "model": self.model,
+                "messages": [{"role": "user", "content": prompt}],
+                "response_format": response_format,
+                "drop_params": True,  # what this model can't do, such as structured output
+                "max_retries": 0,  # the judge asks again
+                "timeout": 600,  # when a judge has given up long ago, its thread should end too
+                **self.options,
+            }
+        )
+        choice = response.choices[0]
+        if refusal := getattr(choice.message, "refusal", None):
+            raise NoAnswer(f"the model refused: {refusal}")
+        if choice.finish_reason in ("length", "content_filter") or not choice.message.content:
+            raise NoAnswer(f"the model gave no whole answer; it ended because of {choice.finish_reason!r}")
+        return str(choice.message.content)
+
+
+def _litellm() -> Any:
+    is_first = "litellm" not in sys.modules
+    try:
+        import litellm  # noqa: PLC0415 - takes seconds
+    except ImportError as error:
+        raise ImportError('a model given as "provider/name" needs LiteLLM: pip install "callmatch[litellm]"') from error
+    if is_first:
+        litellm.suppress_debug_info = True  # else it prints advice on every error
+    return litellm
+
+
+class RecordedModel:
+    """A model for tests, whose answers are given beforehand.
+
+    Things that are judged at the same time are asked about in their order: the first answer is for the first of them.
+
+    Args:
+        answers: One, which is always given; or several, which are given one after the other. An exception among them
+            is raised.
+
+    Attributes:
+        prompts: What was asked, in that order.
+
+    Examples:
+        >>> model = RecordedModel([{"reason": "It fits.", "score": 1}, TimeoutError("took too long")])
+        >>> import asyncio
+        >>> asyncio.run(model.generate("Does it fit?", {}))
+        {'reason': 'It fits.', 'score': 1}
+    """
+
+    def __init__(self, answers: Answer | Sequence[Answer | BaseException]) -> None:
+        one = isinstance(answers, (Mapping, str))
+        if not one and not isinstance(answers, Sequence):
+            raise InvalidType(f"answers: expected an answer or a list of them, got {type(answers).__name__}", "answers")
+        self._answers: Iterator[Any] = repeat(answers) if one else iter(answers)
+        self.prompts: list[str] = []
+
+    async def generate(self, prompt: str, schema: dict[str, Any]) -> Answer:
+        """Give the next answer.
+
+        Raises:
+            InvalidInput: None is left.
+        """
+        self.prompts.append(prompt)
+        answer: Answer | BaseException | None = next(self._answers, None)
+        if answer is None:
+            raise InvalidInput(f"a RecordedModel has no answer left: it was asked {len(self.prompts)} times", "answers")
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+class Recorder:
+    """A model that asks another one, keeps its answers in a file, and gives them again when it is asked the same.
+
+    So tests can run without a network: an answer is found by the hash of the prompt and the schema, and a judge always
+    makes the same prompt of the same things. Only answers that can be used are kept.
+
+    Args:
+        model: What is asked if an answer isn't in the file; None: nothing is, and that is an error.
+        path: The JSON file. It is made if it is missing, unless there is no model.
+
+    Raises:
+        OSError: A file that may not be read, or is missing and there is no model.
+        InvalidInput: Not a file of a recorder.
+
+    Examples:
+        >>> import asyncio, tempfile, pathlib
+        >>> schema = {"properties": {"reason": {"type": "string"}}, "required": ["reason"]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "answers.json")
+        ...     recorded = asyncio.run(Recorder(lambda prompt: {"reason": "yes"}, path).generate("Why?", schema))
+        ...     asyncio.run(Recorder(None, path).generate("Why?", schema))
+        {'reason': 'yes'}
+    """
+
+    def __init__(self, model: ModelLike | None, path: str | os.PathLike[str]) -> None:
+        self.model = model_of(model)
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._answers: dict[str, dict[str, Any]] = {}
+        if model is None or self.path.exists():
+            self._answers = _recorded(self.path)
+
+    async def generate(self, prompt: str, schema: dict[str, Any]) -> dict[str, Any]:
+        """Give the recorded answer, or ask the model and record what it says.
+
+        Raises:
+            InvalidInput: There is no recorded answer, and no model.
+        """
+        key = hashlib.sha256(json.dumps([prompt, schema], sort_keys=True).encode()).hexdigest()
+        if key in self._answers:
+            return self._answers[key]
+        if self.model is None:
+            which = f"the prompt that begins {prompt[:60]!r}"
+            raise InvalidInput(f"{self.path} has no answer to {which}: record it again, with a model", "model")
+        answer = read_answer(await _call(self.model, prompt, schema), schema)
+        with self._lock:
+            self._answers[key] = answer
+            text = json.dumps(self._answers, indent=1, sort_keys=True, ensure_ascii=False)
+            # A file is never half written, whatever happens.
+            aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
+            aside.write_text(text + "\n", encoding="utf-8")
+            aside.replace(self.path)
+        return answer
+
+
+def _recorded(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        answers = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidInput(f"{path}: not JSON: {error}", str(path)) from None
+    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
+        raise InvalidInput(f"{path}: not a file of a Recorder, which holds an object of answers", str(path))
+    return answers
