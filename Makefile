@@ -20,10 +20,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(BUILT)
 	$(BIN)/callmatch score examples/runs.jsonl
 	$(BIN)/callmatch score examples/conversations.json --actual messages --expected test.expected --match any_order
+	$(BIN)/callmatch test examples/refunds.yaml --traces examples/refund_traces.jsonl || test $$? -eq 1
 
 test: $(BUILT) .venv/.group-test
 	cargo test --workspace
-	$(BIN)/python -m pytest --doctest-modules --doctest-glob=README.md tests README.md python/callmatch
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' tests README.md docs python/callmatch
 
 lint: $(BUILT) .venv/.group-lint
 	cargo fmt --all --check

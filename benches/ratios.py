@@ -25,7 +25,8 @@ from rich.table import Table
 
 import gen_pairs
 import reference
-from callmatch import _core
+import traces
+from callmatch import Trace, _core, resolve
 from callmatch.metrics import ToolCallTrajectory
 
 Call = dict[str, Any]
@@ -382,8 +383,42 @@ def measure_imports(rounds: int) -> Iterable[Row]:
         yield Row(what, "", a / b, "x", bar, f"{a * 1e3:.1f} ms, {b * 1e3:.1f} ms")
 
 
+def measure_traces(rounds: int) -> Iterable[Row]:
+    for deep in (False, True):
+        nested = ", agents nested to the bottom" if deep else ""
+        small, large = (traces.spans(count, deep=deep) for count in (10_000, 100_000))
+        opened = best(rounds, lambda spans=small: Trace(turns=[{"spans": spans}]))[0].taken  # type: ignore[misc]
+        detail = f"{opened / 10_000 * 1e6:.1f} µs a span"
+        yield Row(f"Trace(...) out of dicts{nested}", "10,000 spans", opened, "s", None, detail)
+        small_trace, large_trace = (Trace(turns=[{"spans": spans}]) for spans in (small, large))
+        # All is inside the first agent, whose name every third has.
+        inside = [place for place in range(10_000) if place % 10]
+        for what, target in [("tool calls", "tool_call"), ("within", {"on": "tool_call", "within": "agent-0"})]:
+            if deep or what == "tool calls":
+                check([int(found.id or -1) for found in resolve(small_trace, target)], inside, f"resolve: {what}")
+            times = best(rounds, lambda: resolve(small_trace, target), lambda: resolve(large_trace, target))  # noqa: B023
+            ten, hundred = (time.taken for time in times)
+            yield Row(f"resolve(), {what}{nested}", "10,000 spans", ten, "s", 0.02, "")
+            detail = f"100,000 spans: {hundred * 1e3:.0f} ms"
+            yield Row(f"resolve(), {what}{nested}: 100,000 / 10,000", "", hundred / ten, "x", 15.0, detail)
+    runs = traces.runs(1_000, 20)
+    metrics = [traces.succeeded, traces.succeeded_on_a_copy, traces.succeeded_on_a_deep_copy]
+    results = [[metric.evaluate(trace=run) for run in runs] for metric in metrics]
+    check(results[0][0].reason.split(";")[0], "16 of 20 tool calls passed", "the reason")
+    check(results[1], results[0], "the results on copies")
+    check(results[2], results[0], "the results on deep copies")
+    ours, *theirs = best(
+        rounds, *(lambda metric=metric: [metric.evaluate(trace=run) for run in runs] for metric in metrics)
+    )  # type: ignore[misc]
+    for whose, time in zip(["one made out of its dict", "a deep copy"], theirs, strict=True):
+        what = f"a code metric per tool call / on {whose}"
+        detail = f"{ours.taken / 20_000 * 1e6:.2f} µs a call, with the copy {time.taken / 20_000 * 1e6:.2f} µs"
+        yield Row(what, "1,000 traces", ours.taken / time.taken, "x", 0.2, detail)
+
+
 def measure(quick: bool, directory: Path) -> Iterable[Row]:
     yield from measure_imports(5 if quick else 15)
+    yield from measure_traces(3 if quick else ROUNDS)
     small = Data(2_000, directory)
     for data in [small] if quick else [small, Data(20_000, directory)]:
         # So that collecting garbage between the rounds doesn't look at all of the data.
