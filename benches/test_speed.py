@@ -6,6 +6,8 @@ import pytest
 
 import gen_pairs
 import reference
+import traces
+from callmatch import Trace, resolve
 from callmatch.metrics import ToolCallTrajectory
 
 pytestmark = pytest.mark.benchmark(disable_gc=True)
@@ -85,4 +87,32 @@ def test_calls_of_one_tool(benchmark, calls, arguments):
     result = run()
     assert result.verdict == "passed"
     assert result.details["pairs"] == [{"expected": i, "actual": calls - 1 - i} for i in range(calls)]
+    benchmark(run)
+
+
+@pytest.fixture(scope="module", params=["flat", "deep"])
+def trace(request):
+    return Trace(turns=[{"input": "Refund", "spans": traces.spans(10_000, deep=request.param == "deep")}])
+
+
+@pytest.mark.parametrize("target", ["tool_call", {"on": "tool_call", "within": "agent-0"}], ids=["kind", "within"])
+def test_resolve(benchmark, trace, target):
+    found = resolve(trace, target)
+    assert [int(subject.id) for subject in found] == [place for place in range(10_000) if place % 10][: len(found)]
+    benchmark(resolve, trace, target)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [traces.succeeded, traces.succeeded_on_a_copy, traces.succeeded_on_a_deep_copy],
+    ids=["itself", "copy", "deep_copy"],
+)
+def test_code_metric(benchmark, metric):
+    runs = traces.runs(100, 20)
+
+    def run():
+        return [metric.evaluate(trace=one) for one in runs]
+
+    assert {result.reason for result in run()} == {run()[0].reason}
+    assert run()[0].details["passed"] == 16
     benchmark(run)

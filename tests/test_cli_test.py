@@ -282,6 +282,12 @@ def test_metrics_that_are_right(data):
         ({**WRONG, "target": "tool_call"}, ["argumets", "match", "target"]),
         (JUDGE, ["evaluation_prompt", "max_span", "name", "target.name", "threshold"]),
         ({"type": "tool_call_trajektory"}, ["type"]),
+        # What is missing hides nothing: a threshold is held against a range, and categories against each other.
+        ({"type": "numeric_judge", "name": "n", "threshold": 2}, ["evaluation_prompt", "threshold"]),
+        (
+            {"type": "categorical_judge", "name": "n", "categories": ["a"], "attempts": 0},
+            ["attempts", "categories", "evaluation_prompt", "passing_categories"],
+        ),
         ({"match": "exact"}, [""]),
         (5, [""]),
         ({"type": "code_metric", "function": "json:loadz", "threshold": "x"}, ["function"]),
@@ -297,6 +303,21 @@ def test_every_fault_is_named_with_its_place(config, paths):
         assert found == paths
     else:  # what a judge needs is its own affair
         assert {"evaluation_prompt", "max_span", "target.name", "threshold"} <= {*found}
+
+
+def test_the_metrics_of_a_test_set_are_checked_and_those_of_its_tests():
+    write("set.json", {"metrics": [RIGHT], "tests": [{"id": "a", "metrics": [RIGHT, WRONG]}, {"id": "b"}, 5]})
+    done = run("metrics", "check", "set.json", "--json", code=1)
+    found = {row["place"]: len(row["faults"]) for row in json.loads(done.stdout)["metrics"]}
+    assert found == {"metrics[0]": 0, "tests[0].metrics[0]": 0, "tests[0].metrics[1]": 3}
+    write("set.json", {"tests": [{"id": "a", "metrics": [RIGHT]}]})
+    assert run("metrics", "check", "set.json").stdout.startswith("tests[0].metrics[0]\t")
+
+
+def test_a_model_that_can_be_none_is_the_fault_of_the_option():
+    done = judged("--model", "nonsense", code=2)
+    assert "--model" in done.stderr
+    assert "provider/name" in done.stderr
 
 
 def test_faults_are_shown_with_file_and_line():

@@ -106,8 +106,8 @@ def test_a_test_is_found_by_its_id_or_by_that_of_the_trace(folder):
     traces = Traces(folder)
     assert traces.for_test("t2").id == "four"
     assert traces.for_test("two").id == "two"
-    with pytest.raises(InvalidInput, match="no trace with the test 'fuor'; did you mean 'four'"):
-        traces.for_test("fuor")
+    with pytest.raises(InvalidInput, match="no trace with the test 'tvo'; did you mean 'two'"):
+        traces.for_test("tvo")
 
 
 def test_a_conversation_is_joined_out_of_its_traces(folder):
@@ -155,3 +155,14 @@ def test_hostile_lines_are_told_and_nothing_breaks(tmp_path):
     assert [trace.turns for trace in traces] == [()]
     assert len(traces.diagnostics) == len(lines) - 1
     assert [int(told.split(":")[1]) for told in traces.diagnostics] == [1, 2, 3, 4, 5, 7, 8, 9]
+
+
+def test_the_traces_of_a_test_are_joined_whichever_way_they_name_it(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join([stored(id="x", test_id="a"), stored(id="a"), stored(id="b", test_id="c")]))
+    traces = Traces(path)
+    assert len(traces.for_test("a").turns) == 2
+    assert traces.for_test("c").id == "b"
+    # A trace that is of another test is not this one's.
+    with pytest.raises(InvalidInput, match="no trace with the test 'b'"):
+        traces.for_test("b")

@@ -26,7 +26,6 @@ class _Place(NamedTuple):
     """Where a trace is, and what it can be found by."""
 
     id: str | None
-    test_id: str | None
     conversation_id: str | None
     file: Path
     offset: int
@@ -90,7 +89,7 @@ class Traces:
         raise self._nothing("id", id, self._by_id.keys())
 
     def for_test(self, test_id: str) -> Trace:
-        """The trace of a test: all that have its `test_id`, joined in their order, or else the one whose id it is.
+        """The trace of a test: all that have its `test_id`, or, where a trace has none, its id; joined in their order.
 
         Raises:
             InvalidInput: There is none; the message names the nearest.
@@ -98,9 +97,7 @@ class Traces:
         self._read_all()
         if test_id in self._by_test:
             return Trace.joined([self._load(place) for place in self._by_test[test_id]])
-        if test_id in self._by_id:
-            return self.pull(test_id)
-        raise self._nothing("test", test_id, self._by_id.keys() | self._by_test.keys())
+        raise self._nothing("test", test_id, self._by_test.keys())
 
     def conversation(self, id: str) -> Trace:
         """All traces of a conversation, joined in their order.
@@ -178,12 +175,12 @@ class Traces:
                     self.diagnostics.append(f"{where}: {error}")
                     continue
                 id = file.stem if trace.id is None and file.suffix == ".json" else trace.id
-                place = where._replace(id=id, test_id=trace.test_id, conversation_id=trace.conversation_id)
+                place = where._replace(id=id, conversation_id=trace.conversation_id)
                 self._places.append(place)
                 if id is not None and self._by_id.setdefault(id, place) is not place:
                     self.diagnostics.append(f"{place}: the id {id!r} was there before, at {self._by_id[id]}")
-                if trace.test_id is not None:
-                    self._by_test.setdefault(trace.test_id, []).append(place)
+                if (test_id := id if trace.test_id is None else trace.test_id) is not None:
+                    self._by_test.setdefault(test_id, []).append(place)
                 yield trace
 
     def _load(self, place: _Place) -> Trace:
@@ -206,7 +203,7 @@ def _texts(path: Path) -> Iterator[tuple[_Place, bytes | None]]:
     with open(path, "rb") as file:
         if path.suffix == ".json":
             whole = file.read(MOST_BYTES + 1)
-            yield _Place(None, None, None, path, 0, len(whole), 1), whole if len(whole) <= MOST_BYTES else None
+            yield _Place(None, None, path, 0, len(whole), 1), whole if len(whole) <= MOST_BYTES else None
             return
         offset, number = 0, 0
         while line := file.readline(MOST_BYTES + 1):
@@ -216,5 +213,5 @@ def _texts(path: Path) -> Iterator[tuple[_Place, bytes | None]]:
                 length += len(line)
             number += 1
             if text is None or text.strip():
-                yield _Place(None, None, None, path, offset, length, number), text
+                yield _Place(None, None, path, offset, length, number), text
             offset += length

@@ -263,10 +263,10 @@ class Trace(Schema):
         )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy, which is put in order again if something is changed."""
-        if update:
+        """A copy; if it has other turns, these are put in order."""
+        if update and "turns" in update:
             return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **update})
-        return super().model_copy(deep=deep)
+        return super().model_copy(update=update, deep=deep)
 
     def spans(self, kind: str | None = None) -> tuple[Span, ...]:
         """All spans in their order, or those of one kind.

@@ -35,15 +35,15 @@ def check(file: Path, as_json: bool) -> None:
     """Check the metrics of FILE, and name each fault with its place.
 
     FILE holds the config of a metric, a list of them, or a mapping with such a list as "metrics", as YAML or JSON; or a
-    config on each line of a .jsonl.
+    config on each line of a .jsonl; or a test set, whose metrics and those of its tests are checked.
 
     Exit status: 0 if all are right, 1 if there is a fault, 2 if FILE can't be read.
     """
     with ending():
         is_there(file)
-        sys.path.insert(0, os.getcwd())  # code metrics may lie beside what names them
+        sys.path.append(os.getcwd())  # code metrics may lie beside what names them
         root, configs = configs_in(load(file))
-        rows = [row_of(file, root, config, place) for place, config in enumerate(configs)]
+        rows = [row_of(file, root, config, where) for where, config in configs.items()]
     found = [fault for row in rows for fault in row["faults"]]
     if as_json:
         click.echo(to_json({"metrics": rows}, indent=2))
@@ -59,18 +59,27 @@ def check(file: Path, as_json: bool) -> None:
         sys.exit(EXIT_BELOW_THE_BAR)
 
 
-def configs_in(data: Any) -> tuple[str, list[Any]]:
-    """The configs of metrics that a file holds, and what their places are called that the file has no name for."""
+def configs_in(data: Any) -> tuple[str, dict[str, Any]]:
+    """The configs that a file holds by their places, and how these begin where the file has no name for it."""
     if isinstance(data, list):
-        return "metrics", data
-    if isinstance(data, Mapping) and "metrics" in data:
-        return "", data["metrics"] if isinstance(data["metrics"], list) else [data["metrics"]]
-    return "metrics[0]", [data]
+        return "metrics", _placed("metrics", data)
+    if isinstance(data, Mapping) and ("metrics" in data or "tests" in data):
+        found = _placed("metrics", data.get("metrics"))
+        tests = data.get("tests")
+        for place, test in enumerate(tests if isinstance(tests, list) else []):
+            if isinstance(test, Mapping):
+                found |= _placed(f"tests[{place}].metrics", test.get("metrics"))
+        return "", found
+    return "metrics[0]", _placed("metrics", [data])
 
 
-def row_of(file: Path, root: str, config: Any, place: int) -> dict[str, Any]:
+def _placed(where: str, configs: Any) -> dict[str, Any]:
+    configs = [] if configs is None else configs if isinstance(configs, list) else [configs]
+    return {path_of(where, [place]): config for place, config in enumerate(configs)}
+
+
+def row_of(file: Path, root: str, config: Any, where: str) -> dict[str, Any]:
     """What a config is, and what is wrong with it, in the order of the file."""
-    where = path_of("metrics", [place])
     faults = [
         {"path": fault.path, "line": line_of(file, fault.path.removeprefix(root)), "message": str(fault)}
         for fault in faults_of(config, where)
@@ -82,13 +91,15 @@ def row_of(file: Path, root: str, config: Any, place: int) -> dict[str, Any]:
 def faults_of(config: Any, where: str) -> list[CallmatchError]:
     """All that is wrong with the config of a metric."""
     found: dict[str, CallmatchError] = {}
-    # Some faults hide others, so what was told is left out to hear of the next. What has to be there stays.
+    # Some faults hide others, so what was told is left out to hear of the next. What is needed becomes an example.
     while new := {fault.path: fault for fault in _faults(config, where) if fault.path not in found}:
         found |= new
         if kind := _kind_of(config):
             told = {re.split(r"[.\[]", path.removeprefix(f"{where}."))[0] for path in new}
-            told -= {key for key, field in kind.model_fields.items() if field.is_required()}
+            needed = {key: field.examples for key, field in kind.model_fields.items() if field.is_required()}
+            told -= {key for key, examples in needed.items() if not examples}
             config = {key: value for key, value in config.items() if key not in told}
+            config |= {key: example for key in told for example in needed.get(key) or ()}
     return list(found.values())
 
 

@@ -15,6 +15,8 @@ from callmatch.cli.metrics import configs_in
 from callmatch.cli.output import EXIT_BELOW_THE_BAR, ending, is_there, writable
 from callmatch.display import to_json
 from callmatch.documents import ENDINGS, load, place_told
+from callmatch.errors import CallmatchError
+from callmatch.metrics.models import model_of
 from callmatch.readers import Traces
 from callmatch.testsets import TestResults, TestSet
 from callmatch.testsets.reading import read_metrics
@@ -22,6 +24,15 @@ from callmatch.testsets.reading import read_metrics
 __all__ = ["test"]
 
 FILE = click.Path(path_type=Path)
+
+
+def named(context: click.Context, option: click.Parameter, model: str | None) -> str | None:
+    """The name of a model, if it can be one."""
+    try:
+        model_of(model)
+    except CallmatchError as error:
+        raise click.BadParameter(_core.printable(str(error)), context, option) from None
+    return model
 
 
 @click.command()
@@ -41,7 +52,12 @@ FILE = click.Path(path_type=Path)
     metavar="FILE",
     help="Judge with the metrics of this file, in place of those of the set.",
 )
-@click.option("--model", metavar="PROVIDER/NAME", help="What judges ask that name no model of their own.")
+@click.option(
+    "--model",
+    metavar="PROVIDER/NAME",
+    callback=named,
+    help="What judges ask that name no model of their own.",
+)
 @click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML, which continuous integration reads.")
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write all results, a .json, .jsonl or .yaml.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary and the shown tests as a JSON object.")
@@ -76,8 +92,8 @@ def test(
 
     FILE holds a test set as YAML or JSON, or a test on each line of a .jsonl.
 
-    Exit status: 0 if all tests passed; 1 if one did not, or there is none; 2 for bad usage or if something could not be
-    read.
+    Exit status: 0 if all tests passed; 1 if one did not, or there is none; 2 for bad usage or a file that can't be read
+    (of a line of traces that can't be, a note on standard error tells).
     """
     with ending():
         inputs = [path for path in (file, traces_path, metrics_file) if path is not None]
@@ -106,13 +122,14 @@ def test(
 def test_set(file: Path, metrics_file: Path | None, objects: dict[str, Any]) -> TestSet:
     """The tests of a file, judged by their own metrics or by those of another file."""
     # Code metrics may lie beside what names them, as for other commands that load by name.
-    sys.path.insert(0, os.getcwd())
+    sys.path.append(os.getcwd())
     tests = TestSet.load(file, **objects)
     changes: dict[str, Any] = {"name": file.stem if tests.name is None else tests.name}
     if metrics_file is not None:
         root, configs = configs_in(load(metrics_file))
         with place_told(metrics_file, root):
-            changes["metrics"] = read_metrics(configs, "metrics", **objects)
+            listed = [config for where, config in configs.items() if where.startswith("metrics")]
+            changes["metrics"] = read_metrics(listed, "metrics", **objects)
     return tests.model_copy(update=changes)
 
 

@@ -57,7 +57,7 @@ class Judge(EachMetric):
         max_concurrency: How many turns or spans are judged at the same time.
     """
 
-    evaluation_prompt: Annotated[str, AfterValidator(_said)]
+    evaluation_prompt: Annotated[str, AfterValidator(_said)] = Field(examples=["The answer is polite."])
     model: Annotated[ModelLike | None, PlainValidator(checked(model_of))] = None
     needs_reference: bool = False
     attempts: Count = 3
@@ -239,8 +239,8 @@ class CategoricalJudge(Judge):
 
     type: ClassVar[str] = "categorical_judge"
 
-    categories: Categories
-    passing_categories: Categories
+    categories: Categories = Field(examples=[["polite", "rude"]])
+    passing_categories: Categories = Field(examples=[["polite"]])
 
     @model_validator(mode="after")
     def _can_be_told_apart(self) -> Self:

@@ -71,7 +71,7 @@ class Metric(Schema):
     type: ClassVar[str]
     """What the kind of metric is called in a config."""
 
-    name: str
+    name: str = Field(examples=["polite"])
     target: Target = Target()
 
     @classmethod

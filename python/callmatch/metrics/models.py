@@ -300,6 +300,8 @@ class LiteLLM:
 
 def _litellm() -> Any:
     is_first = "litellm" not in sys.modules
+    # Else importing it fetches a list of prices, which nothing here asks for.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
         import litellm  # noqa: PLC0415 - takes seconds
     except ImportError as error:

@@ -118,7 +118,7 @@ def _finder(traces: Mapping[str, Any]) -> Callable[[str], Trace]:
         if id not in traces:
             near = f": {one_of('a recorded test', id, traces)}" if traces else ", nor of any other"
             raise InvalidInput(f"no trace of the test {id!r} was recorded{near}")
-        trace = traces[id]
+        trace = traces[id] or None
         if isinstance(trace, Trace):
             return trace
         if isinstance(trace, Mapping):
@@ -237,4 +237,4 @@ def _read_answer(answer: Any, message: JsonValue, mapping: ResponseMapping | Non
     if first is None or first.input is not None:
         return trace
     # Many agents tell what they answered, and not what they were asked.
-    return Trace.read({**dict(trace), "turns": (first.model_copy(update={"input": message}), *others)})
+    return trace.model_copy(update={"turns": (first.model_copy(update={"input": message}), *others)})

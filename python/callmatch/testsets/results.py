@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -204,7 +203,7 @@ class TestResults(Schema):
         """
         from junitparser import JUnitXml, TestSuite  # noqa: PLC0415
 
-        name = _xml(self.name or "callmatch")
+        name = _core.printable(self.name or "callmatch")
         suite = TestSuite(name)
         suite.add_testcases([_junit(result, name) for result in self.results])
         whole = JUnitXml(name)
@@ -217,15 +216,12 @@ class TestResults(Schema):
 def _junit(result: TestResult, suite: str) -> TestCase:
     from junitparser import Error, Failure, Skipped, TestCase  # noqa: PLC0415
 
-    case = TestCase(_xml(result.id), suite, result.seconds or 0)
+    case = TestCase(_core.printable(result.id), suite, result.seconds or 0)
     kinds: dict[Verdict, type[Error | Failure | Skipped]] = {"failed": Failure, "error": Error, "inconclusive": Skipped}
     if result.verdict in kinds:
-        entry = kinds[result.verdict](_xml(result.reason), result.verdict)
-        entry.text = "\n".join(_xml(f"{metric.name}: {metric.verdict}: {metric.reason}") for metric in result.metrics)
+        entry = kinds[result.verdict](_core.printable(result.reason), result.verdict)
+        entry.text = "\n".join(
+            _core.printable(f"{metric.name}: {metric.verdict}: {metric.reason}") for metric in result.metrics
+        )
         case.result = [entry]
     return case
-
-
-def _xml(text: str) -> str:
-    """A text of characters that XML can hold."""
-    return re.sub("[\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", _core.printable(text))
