@@ -1,6 +1,7 @@
 """Stored traces: found by their ids, read once, and nothing lost in silence."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -166,3 +167,37 @@ def test_the_traces_of_a_test_are_joined_whichever_way_they_name_it(tmp_path):
     # A trace that is of another test is not this one's.
     with pytest.raises(InvalidInput, match="no trace with the test 'b'"):
         traces.for_test("b")
+
+
+def test_a_file_that_vanished_is_told_and_the_rest_is_read(folder):
+    traces = Traces(folder)
+    (folder / "b.jsonl").unlink()
+    assert traces.ids() == ["a", "four"]
+    assert any(told.startswith(f"{folder / 'b.jsonl'}: No such file") for told in traces.diagnostics)
+
+
+def test_reading_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(stored(id=f"t{place}") + "\n" for place in range(50)))
+    traces, plain = Traces(path), Trace.read_json.__func__
+
+    def interrupted(cls, text, where=""):
+        if b"t20" in text:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return plain(cls, text, where)
+
+    monkeypatch.setattr(Trace, "read_json", classmethod(interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        traces.ids()
+    assert len(traces.ids()) >= 49
+    assert traces.ids()[-1] == "t49"
+
+
+def test_several_threads_find_each_trace_once(tmp_path):
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(stored(id=f"t{place}") + "\n" for place in range(500)))
+    traces = Traces(path)
+    with ThreadPoolExecutor(4) as pool:
+        each = list(pool.map(lambda _: [trace.id for trace in traces], range(4)))
+    assert each == [[f"t{place}" for place in range(500)]] * 4

@@ -12,7 +12,7 @@ import pytest
 
 import callmatch
 from answers import CASES, evaluate
-from callmatch import CallmatchError, InvalidInput, MetricResult
+from callmatch import CallmatchError, InvalidInput, InvalidType, MetricResult
 from callmatch.metrics import ToolCallTrajectory
 from reference import ARGUMENTS, MATCHES, PAIRS
 
@@ -638,3 +638,24 @@ def test_options_of_a_metric_cannot_be_changed_into_wrong_ones():
     with pytest.raises((AttributeError, CallmatchError, pydantic.ValidationError)):
         metric.match = "inorder"
     assert metric.match == "in_order"
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict"),
+    [(0.0, "error"), (1.0, "inconclusive"), ("good", "not_applicable"), (None, "passed"), (None, "failed")]
+    + [(score, "passed") for score in (math.nan, math.inf, -math.inf)],
+)
+def test_a_result_does_not_contradict_itself(score, verdict):
+    with pytest.raises(InvalidInput, match="score"):
+        MetricResult(name="own", score=score, verdict=verdict, reason="so it was")
+
+
+def test_passed_follows_from_the_verdict():
+    assert MetricResult(name="own", score=1.0, verdict="passed", reason="so it was").passed is True
+    with pytest.raises(InvalidInput, match="passed is False where the verdict is failed, not True"):
+        MetricResult(name="own", score=0.0, verdict="failed", passed=True, reason="so it was")
+
+
+def test_details_that_no_file_can_hold_are_refused():
+    with pytest.raises(InvalidType, match=r"details\.since: set is not a JSON value"):
+        MetricResult(name="own", score=1.0, verdict="passed", reason="so it was", details={"since": {1}})

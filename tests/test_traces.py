@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmatch import CallmatchError, InvalidInput, InvalidType, Span, Target, Trace, Traces, Turn, resolve
+from callmatch import CallmatchError, InvalidInput, InvalidType, NotRecorded, Span, Target, Trace, Traces, Turn, resolve
 from callmatch.metrics import ToolCallTrajectory, code_metric
 
 KINDS = ["tool_call", "retrieval", "agent", "llm", "embedding", "rerank", "guardrail", "handoff", "chain"]
@@ -1072,3 +1072,86 @@ def test_a_large_trace_can_be_compared_copied_and_written(shape):
     assert Trace.read_json(trace.model_dump_json()) == trace
     assert copy.deepcopy(trace) == trace
     assert pickle.loads(pickle.dumps(trace)) == trace
+
+
+# What a review found
+
+
+def test_a_call_that_is_a_span_too_counts_once():
+    trace = Trace.from_parts(
+        tool_calls=[{"id": "c1", "name": "a"}, {"id": "c2", "name": "b"}, {"name": "a"}],
+        spans=[{"id": "c1", "kind": "tool_call", "name": "a", "output": "known"}, {"id": "c2", "kind": "agent"}],
+    )
+    assert [(call.id, call.output) for call in trace.tool_calls] == [("c2", None), (None, None), ("c1", "known")]
+
+
+def test_a_time_that_can_not_be_read_is_kept_and_loses_nothing():
+    read = {"name": "a", "start_time": "2026-11-30T12:00:00Z"}
+    calls = [read, {"name": "b", "start_time": "10:00", "end_time": 1e20}]
+    first, second = Trace.from_parts(tool_calls=calls).tool_calls
+    assert first.started_at.year == 2026
+    assert (second.started_at, second.ended_at) == (None, None)
+    assert second.attributes == {"started_at": "10:00", "ended_at": 1e20}
+
+
+def test_a_conversation_that_was_joined_is_the_same_when_it_is_read_back():
+    first = Trace(turns=[{"spans": [{"id": "1", "kind": "agent", "name": "A"}, named_call("x", "1")]}])
+    second = Trace(turns=[{"spans": [named_call("y", "1"), named_call("z", "nowhere")]}])
+    joined = Trace.joined([first, second])
+    again = Trace.read_json(joined.model_dump_json())
+    for trace in (joined, again):
+        assert [found.name for found in resolve(trace, {"on": "tool_call", "within": "A"})] == ["x"]
+    assert again == joined
+    # What is alone keeps what it was told.
+    assert Trace.joined([second]).spans()[0].parent_id == "1"
+
+
+def named_call(name, parent_id):
+    return {"kind": "tool_call", "name": name, "parent_id": parent_id}
+
+
+@pytest.mark.parametrize("spans", [5, "abc", {"kind": "llm"}, b"x"])
+def test_spans_that_are_no_list(spans):
+    with pytest.raises(InvalidType, match="spans: expected a list of spans"):
+        Trace.from_parts(spans=spans)
+
+
+def test_what_python_writes_as_json_is_read_back():
+    half = Trace.read_json(json.dumps({"turns": [{"input": "half \ud83d", "spans": []}]}))
+    assert half.input == "half \ud83d"
+    deep = {}
+    for _ in range(230):
+        deep = {"a": deep}
+    trace = Trace.from_parts(tool_calls=[{"name": "a", "arguments": deep}])
+    assert Trace.read_json(trace.model_dump_json()) == trace
+
+
+def test_a_path_that_is_too_long_to_read_is_cut():
+    deep = "x"
+    for _ in range(300):
+        deep = {"a": deep}
+    with pytest.raises(CallmatchError) as raised:
+        Trace.read({"turns": [{"input": deep, "spans": []}]})
+    assert "nests too deeply" in str(raised.value)
+    assert len(str(raised.value)) < 400
+
+
+def test_unknown_calls_are_an_error_and_not_none():
+    with pytest.raises(NotRecorded, match="not reported"):
+        _ = Trace.from_parts(output="x").tool_calls
+    assert Trace.from_parts(output="x").spans("tool_call") == ()
+    assert Trace.from_parts(tool_calls=[]).tool_calls == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kind": "llm", "input": {1}}, "input: set is not a JSON value"),
+        ({"kind": "llm", "attributes": []}, "attributes: expected a mapping, got list"),
+        ({"kind": "llm", "started_at": "noon"}, "started_at: input should be a valid datetime"),
+    ],
+)
+def test_errors_name_the_keyword_once(options, said):
+    with pytest.raises(CallmatchError) as raised:
+        Span(**options)
+    assert str(raised.value).startswith(said)

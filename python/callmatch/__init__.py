@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from callmatch._core import DEBUG as _DEBUG
 from callmatch._core import __version__
 from callmatch.batch import Scores, Summary
-from callmatch.errors import CallmatchError, InvalidInput, InvalidType
+from callmatch.errors import CallmatchError, InvalidInput, InvalidType, NotRecorded
 
 if TYPE_CHECKING:
     from callmatch.readers import Traces
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from callmatch.testsets import Test, TestResult, TestResults, TestSet
     from callmatch.trace import Span, Trace, Turn
 
+    from_messages = Trace.from_messages
+
 __all__ = [
     "CallmatchError",
     "InvalidInput",
     "InvalidType",
     "MetricResult",
+    "NotRecorded",
     "ResponseMapping",
     "Scores",
     "Span",
@@ -42,6 +45,7 @@ __all__ = [
     "Turn",
     "Verdict",
     "__version__",
+    "from_messages",
     "resolve",
 ]
 
@@ -76,4 +80,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         return getattr(import_module(f"callmatch.{_LATE[name]}"), name)
+    if name == "from_messages":
+        return import_module("callmatch.trace").Trace.from_messages
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["at_most", "in_thread", "run"]
+__all__ = ["at_most", "in_thread", "run", "within"]
+
+from callmatch.errors import ENDING
 
 T = TypeVar("T")
 
@@ -100,6 +102,39 @@ async def in_thread(function: Callable[[], T]) -> T:
     return await future
 
 
+async def within(seconds: float | None, coroutine: Awaitable[T]) -> T:
+    """Wait for code of the user, and no longer than that, also if it will not be cancelled.
+
+    Raises:
+        asyncio.TimeoutError: There was no answer in time. Code that blocks can't be left before it is done.
+        BaseException: What it raised; also what would end the loop that it runs in. If it was cancelled, but not by
+            whoever waits, that is a `RuntimeError`.
+    """
+    import asyncio  # noqa: PLC0415
+
+    async def guarded() -> tuple[T, None] | tuple[None, BaseException]:
+        try:
+            return await coroutine, None
+        except (*ENDING, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # a SystemExit would leave the loop before it comes to whoever waits
+            return None, error
+
+    task = asyncio.ensure_future(guarded())
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        given_up = task.cancel()
+    if given_up:
+        raise asyncio.TimeoutError(f"no answer within {seconds:g} s")
+    if task.cancelled():
+        raise RuntimeError("it was cancelled")
+    value, error = task.result()
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]
+
+
 async def at_most(most: int, each: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
     """Wait for all, of which at most so many run at the same time; what comes out is in the order of what went in."""
     import asyncio  # noqa: PLC0415
@@ -116,3 +151,39 @@ async def at_most(most: int, each: Iterable[Callable[[], Awaitable[T]]]) -> list
     finally:
         for task in tasks:
             task.cancel()
+
+
+async def within(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Wait for something of the user's, but no longer than so many seconds (None: as long as it takes).
+
+    What takes longer is cancelled and not waited for, as it may not let itself be cancelled. What blocks the event loop
+    can't be ended. What is raised is raised here and not in a task, where `SystemExit` would end the loop; a
+    `CancelledError` that comes out of this is always a cancellation of whoever waits.
+
+    Raises:
+        asyncio.TimeoutError: It took longer. One of its own looks the same, if it doesn't tell of it otherwise.
+        RuntimeError: It was cancelled, and not by whoever waits.
+    """
+    import asyncio  # noqa: PLC0415
+
+    async def caught() -> tuple[T, None] | tuple[None, BaseException]:
+        try:
+            return await coroutine, None
+        except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            return None, error
+
+    task = asyncio.ensure_future(caught())
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        given_up = task.cancel()
+    if given_up:
+        raise asyncio.TimeoutError
+    if task.cancelled():
+        raise RuntimeError("it was cancelled, though nobody gave it up")
+    answer, error = task.result()
+    if error is not None:
+        raise error
+    return answer  # type: ignore[return-value]

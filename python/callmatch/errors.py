@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 
 from callmatch import _core
 
-__all__ = ["CallmatchError", "InvalidInput", "InvalidType"]
+__all__ = ["CallmatchError", "InvalidInput", "InvalidType", "NotRecorded"]
 
 
 class CallmatchError(Exception):
@@ -32,6 +33,10 @@ class InvalidInput(CallmatchError, ValueError):
 
 class InvalidType(CallmatchError, TypeError):
     """Something of the wrong type: a set among the arguments, a list where a call should be, an unknown keyword."""
+
+
+class NotRecorded(InvalidInput):
+    """Something was asked of a trace that was not recorded in it. A code metric that asks for it is inconclusive."""
 
 
 def unknown_keyword(where: str, given: Iterable[str], known: Iterable[str]) -> InvalidType:
@@ -60,3 +65,48 @@ def path_of(where: str, loc: Iterable[int | str]) -> str:
     for key in loc:
         path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
     return path
+
+
+MOST_SAID = 500
+"""So many characters of what an error says are told."""
+
+ENDING = (KeyboardInterrupt, GeneratorExit)
+"""What goes through where code of the user is called. All else that it raises, a `SystemExit` too, is its crash."""
+
+
+def said(error: BaseException) -> str:
+    """What an error says, on one line: one of this library in its own words, another one also what it is."""
+    return _message(error) if isinstance(error, CallmatchError) else raised(error)
+
+
+def raised(error: BaseException) -> str:
+    """What was raised, and what it says, on one line."""
+    kind, message = type(error).__name__, _message(error)
+    return f"{kind}: {message}" if message else kind
+
+
+def _message(error: BaseException) -> str:
+    try:
+        message = str(error)
+    except ENDING:
+        raise
+    except BaseException:
+        message = "its message can't be told"
+    message = _core.printable(message[: MOST_SAID + 1])
+    return message if len(message) <= MOST_SAID else f"{message[:MOST_SAID]}…"
+
+
+def not_there(what: str, key: str, known: Iterable[str]) -> str:
+    """The sentence for something that nothing has the name of: the nearest, or some of those there are."""
+    names = sorted(known)
+    sentence = f"no {what} {_core.printable(key)!r}"
+    if near := difflib.get_close_matches(key, names, n=1):
+        return f"{sentence}; did you mean {near[0]!r}?"
+    if not names:
+        return sentence
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{sentence}; there are {', '.join(map(repr, names[:MOST_NAMES]))}{more}"
+
+
+MOST_NAMES = 5
+"""So many names are listed of what there is."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from callmatch.errors import CallmatchError, InvalidInput
+from callmatch.errors import CallmatchError, InvalidInput, not_there
 from callmatch.trace import Trace
 
 __all__ = ["Traces"]
@@ -19,14 +18,10 @@ ENDINGS = (".json", ".jsonl")
 MOST_BYTES = 64 << 20
 """A trace that takes more is not read."""
 
-MOST_NAMES = 5
-
 
 class _Place(NamedTuple):
-    """Where a trace is, and what it can be found by."""
+    """Where a trace is."""
 
-    id: str | None
-    conversation_id: str | None
     file: Path
     offset: int
     length: int
@@ -42,6 +37,8 @@ class Traces:
     A ``.json`` file holds one trace, a ``.jsonl`` file one on each line: what ``trace.model_dump_json()`` writes. Of a
     folder all such files count, those in folders inside it too, in the order of their names. Files are read as far as
     they are needed, and a trace that was passed on the way is found again without reading what is before it.
+
+    Several threads may ask at the same time.
 
     Args:
         path: The file or folder.
@@ -67,9 +64,11 @@ class Traces:
         self._places: list[_Place] = []
         self._by_id: dict[str, _Place] = {}
         self._by_test: dict[str, list[_Place]] = {}
-        self._files = _files(self.path)
-        self._unread = self._scan()
+        self._by_conversation: dict[str, list[_Place]] = {}
         self._lock = threading.RLock()
+        # What is still to be read: the rest of the last of these files, and then those before it.
+        self._files = _files(self.path)[::-1]
+        self._offset = self._line = 0
 
     def __repr__(self) -> str:
         return f"Traces({os.fspath(self.path)!r})"
@@ -82,11 +81,12 @@ class Traces:
         """
         with self._lock:
             if id in self._by_id:
-                return self._load(self._by_id[id])
-            for read in self._unread:
-                if id in self._by_id:
+                return _load(self._by_id[id])
+            while self._files:
+                read = self._read_on()
+                if id in self._by_id and read is not None:
                     return read
-        raise self._nothing("id", id, self._by_id.keys())
+        raise self._nothing("id", id, self._by_id)
 
     def for_test(self, test_id: str) -> Trace:
         """The trace of a test: all that have its `test_id`, or, where a trace has none, its id; joined in their order.
@@ -94,10 +94,7 @@ class Traces:
         Raises:
             InvalidInput: There is none; the message names the nearest.
         """
-        self._read_all()
-        if test_id in self._by_test:
-            return Trace.joined([self._load(place) for place in self._by_test[test_id]])
-        raise self._nothing("test", test_id, self._by_test.keys())
+        return self._joined("test", test_id, self._by_test)
 
     def conversation(self, id: str) -> Trace:
         """All traces of a conversation, joined in their order.
@@ -105,12 +102,7 @@ class Traces:
         Raises:
             InvalidInput: There is none; the message names the nearest.
         """
-        self._read_all()
-        parts = [place for place in self._places if place.conversation_id == id]
-        if not parts:
-            known = {place.conversation_id for place in self._places if place.conversation_id is not None}
-            raise self._nothing("conversation", id, known)
-        return Trace.joined([self._load(place) for place in parts])
+        return self._joined("conversation", id, self._by_conversation)
 
     def only(self) -> Trace:
         """The trace, where there is one.
@@ -118,11 +110,10 @@ class Traces:
         Raises:
             InvalidInput: There is none, or there are several.
         """
-        traces = list(self)
-        if len(traces) != 1:
+        if len(self) != 1:
             why = f"; {self.diagnostics[0]}" if self.diagnostics else ""
-            raise InvalidInput(f"{self.path}: expected one trace, found {len(traces)}{why}", str(self.path))
-        return traces[0]
+            raise InvalidInput(f"{self.path}: expected one trace, found {len(self)}{why}", str(self.path))
+        return _load(self._places[0])
 
     def ids(self) -> list[str]:
         """The ids by which traces can be pulled, in their order."""
@@ -136,82 +127,93 @@ class Traces:
     def __iter__(self) -> Iterator[Trace]:
         place = 0
         while True:
-            if place < len(self._places):
-                yield self._load(self._places[place])
-            else:
-                with self._lock:
-                    read = next(self._unread, None)
-                if read is None:
-                    return
-                yield read
+            with self._lock:
+                read = _load(self._places[place]) if place < len(self._places) else None
+                while read is None and self._files:
+                    read = self._read_on()
+            if read is None:
+                return
+            yield read
             place += 1
 
-    def _nothing(self, what: str, id: str, known: Any) -> InvalidInput:
-        message = f"{self.path}: no trace with the {what} {id!r}"
-        if near := difflib.get_close_matches(id, known, n=1):
-            message += f"; did you mean {near[0]!r}?"
-        elif known:
-            names = sorted(known)
-            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-            message += f"; there are {', '.join(map(repr, names[:MOST_NAMES]))}{more}"
-        if self.diagnostics:
-            message += f" (not read, for one: {self.diagnostics[0]})"
-        return InvalidInput(message, what)
+    def _joined(self, what: str, id: str, index: dict[str, list[_Place]]) -> Trace:
+        self._read_all()
+        if id not in index:
+            raise self._nothing(what, id, index)
+        return Trace.joined([_load(place) for place in index[id]])
+
+    def _nothing(self, what: str, id: str, known: Iterable[str]) -> InvalidInput:
+        unread = f" (not read, for one: {self.diagnostics[0]})" if self.diagnostics else ""
+        return InvalidInput(f"{self.path}: {not_there(f'trace with the {what}', id, known)}{unread}", what)
 
     def _read_all(self) -> None:
         with self._lock:
-            for _ in self._unread:
-                pass
+            while self._files:
+                self._read_on()
 
-    def _scan(self) -> Iterator[Trace]:
-        """Read on, and remember where each trace is."""
-        for file in self._files:
-            for where, text in _texts(file):
-                try:
-                    if text is None:
-                        raise InvalidInput(f"longer than {MOST_BYTES >> 20} MiB")
-                    trace = Trace.read_json(text.strip())
-                except CallmatchError as error:
-                    self.diagnostics.append(f"{where}: {error}")
-                    continue
-                id = file.stem if trace.id is None and file.suffix == ".json" else trace.id
-                place = where._replace(id=id, conversation_id=trace.conversation_id)
-                self._places.append(place)
-                if id is not None and self._by_id.setdefault(id, place) is not place:
-                    self.diagnostics.append(f"{place}: the id {id!r} was there before, at {self._by_id[id]}")
-                if (test_id := id if trace.test_id is None else trace.test_id) is not None:
-                    self._by_test.setdefault(test_id, []).append(place)
-                yield trace
+    def _read_on(self) -> Trace | None:
+        """Read what comes next and remember where it is. None if that is no trace, or the end of a file."""
+        file, offset, line = self._files[-1], self._offset, self._line + 1
+        try:
+            text, length = _text_at(file, offset)
+        except OSError as error:
+            text, length = None, 0
+            self.diagnostics.append(f"{file}: {error.strerror}")
+        # From here on nothing is read twice, even if the reading is interrupted.
+        if length == 0 or file.suffix == ".json":
+            self._files.pop()
+            self._offset = self._line = 0
+        else:
+            self._offset, self._line = offset + length, line
+        place = _Place(file, offset, length, line)
+        if length > MOST_BYTES:
+            self.diagnostics.append(f"{place}: longer than {MOST_BYTES >> 20} MiB")
+        if not text or not (text := text.strip()):
+            return None
+        try:
+            trace = Trace.read_json(text)
+        except CallmatchError as error:
+            self.diagnostics.append(f"{place}: {error}")
+            return None
+        self._remember(trace, place)
+        return trace
 
-    def _load(self, place: _Place) -> Trace:
-        with open(place.file, "rb") as file:
-            file.seek(place.offset)
-            return Trace.read_json(file.read(place.length), str(place))
+    def _remember(self, trace: Trace, place: _Place) -> None:
+        self._places.append(place)
+        id = place.file.stem if trace.id is None and place.file.suffix == ".json" else trace.id
+        if id is not None and self._by_id.setdefault(id, place) is not place:
+            self.diagnostics.append(f"{place}: the id {id!r} was there before, at {self._by_id[id]}")
+        if (test_id := id if trace.test_id is None else trace.test_id) is not None:
+            self._by_test.setdefault(test_id, []).append(place)
+        if trace.conversation_id is not None:
+            self._by_conversation.setdefault(trace.conversation_id, []).append(place)
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.suffix in ENDINGS and file.is_file())
-    path.stat()
+    with path.open("rb"):  # what is wrong with it is said at once
+        pass
     if path.suffix not in ENDINGS:
         raise InvalidInput(f"{path}: traces are in files that end with {' or '.join(ENDINGS)}", str(path))
     return [path]
 
 
-def _texts(path: Path) -> Iterator[tuple[_Place, bytes | None]]:
-    """The JSON texts of a file, each with its place; None for one that is too long."""
-    with open(path, "rb") as file:
-        if path.suffix == ".json":
-            whole = file.read(MOST_BYTES + 1)
-            yield _Place(None, None, path, 0, len(whole), 1), whole if len(whole) <= MOST_BYTES else None
-            return
-        offset, number = 0, 0
-        while line := file.readline(MOST_BYTES + 1):
-            length = len(line)
-            text = line if length <= MOST_BYTES else None
-            while not line.endswith(b"\n") and (line := file.readline(MOST_BYTES)):
-                length += len(line)
-            number += 1
-            if text is None or text.strip():
-                yield _Place(None, None, path, offset, length, number), text
-            offset += length
+def _text_at(path: Path, offset: int) -> tuple[bytes | None, int]:
+    """The line that begins there, or all of a ``.json`` file, and how long it is. No text of one that is too long."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        read = file.read if path.suffix == ".json" else file.readline
+        text = read(MOST_BYTES + 1)
+        length = len(text)
+        if length <= MOST_BYTES:
+            return text, length
+        while not text.endswith(b"\n") and (text := read(MOST_BYTES)):
+            length += len(text)
+        return None, length
+
+
+def _load(place: _Place) -> Trace:
+    with place.file.open("rb") as file:
+        file.seek(place.offset)
+        return Trace.read_json(file.read(place.length), str(place))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self
 
+from callmatch import _core
 from callmatch.errors import InvalidInput
-from callmatch.schema import Schema
+from callmatch.schema import Schema, checked
 
 __all__ = ["MetricResult", "Verdict"]
 
@@ -51,7 +53,18 @@ class MetricResult(Schema):
         if "passed" in self.model_fields_set and self.passed != passed:
             raise InvalidInput(f"passed is {passed} where the verdict is {self.verdict}, not {self.passed}", "passed")
         self.__dict__["passed"] = passed
+        if isinstance(self.score, float) and not math.isfinite(self.score):
+            raise InvalidInput(f"score is a finite number, not {self.score}", "score")
+        if (self.score is None) == (passed is not None):
+            one = "one" if self.score is None else "none"
+            raise InvalidInput(f"score is {self.score!r}; a result that is {self.verdict} has {one}", "score")
         return self
+
+    @field_validator("details")
+    @classmethod
+    @checked
+    def _can_be_written(cls, details: dict[str, Any]) -> Any:
+        return _core.read_value(details, "details")
 
     @classmethod
     def _of(

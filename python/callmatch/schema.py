@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails, PydanticSerializationError, from_json, to_json
+from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from callmatch import _core
 from callmatch.errors import CallmatchError, InvalidInput, InvalidType, one_of, path_of
@@ -79,10 +79,12 @@ class Schema(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            data: object = None
-            with contextlib.suppress(ValueError):
-                data = from_json(text)
-            raise translated(cls, error, data, where) from None
+            try:
+                # It also reads what is nested deeper, and escapes of halves of surrogate pairs, as Python writes them.
+                data = json.loads(text)
+            except (ValueError, RecursionError):
+                raise translated(cls, error, None, where) from None
+        return cls.read(data, where)
 
     def model_dump_json(self, **options: Any) -> str:
         """The JSON text; as that of pydantic, but half of a pair of surrogates is written as U+FFFD."""
@@ -137,7 +139,8 @@ def _told(
         kind = type(raised)
     else:
         message, kind = _said(model, detail, keywords=keywords and len(detail["loc"]) == 1)
-    return kind(message if is_keyword or not path else f"{path}: {message}", path)
+    names_it = is_keyword and path in message
+    return kind(message if names_it or not path else f"{_short(path)}: {message}", path)
 
 
 def _joined(path: str, inner: str) -> str:
@@ -174,6 +177,8 @@ def _said(model: type[BaseModel], detail: ErrorDetails, *, keywords: bool) -> tu
             return f"{key} holds a lone surrogate: {given!r}", InvalidInput
         case "model_type" | "dict_type" | "model_attributes_type":
             return f"expected a mapping, got {type(given).__name__}", InvalidType
+        case "recursion_loop" | "recursion_depth_exceeded":
+            return "it contains itself, or nests too deeply", InvalidInput
         case "list_type" | "tuple_type":
             return f"expected a list, got {type(given).__name__}", InvalidType
         case "invalid-json-value":
@@ -181,10 +186,10 @@ def _said(model: type[BaseModel], detail: ErrorDetails, *, keywords: bool) -> tu
         case "json_invalid":
             return f"not JSON: {context.get('error', '')}", InvalidInput
         case kind:
-            message = detail["msg"][0].lower() + detail["msg"][1:]
+            message = detail["msg"][:1].lower() + detail["msg"][1:]
             wrong_type = kind.endswith("_type") or kind.startswith("is_instance")
             got = f", got {type(given).__name__}" if wrong_type else f", not {given!r}" if _is_short(given) else ""
-            return _core.printable(f"{key}: {message}{got}"), InvalidType if wrong_type else InvalidInput
+            return _core.printable(f"{message}{got}"), InvalidType if wrong_type else InvalidInput
 
 
 def _places(detail: ErrorDetails, data: object) -> Iterator[int | str]:
@@ -199,9 +204,18 @@ def _places(detail: ErrorDetails, data: object) -> Iterator[int | str]:
         elif data is not None:
             continue
         yield key
-    is_there = not isinstance(data, Mapping) or last in data or detail["type"] == "missing"
+    is_there = not isinstance(data, (Mapping, list, tuple)) or detail["type"] == "missing"
+    is_there = is_there or (isinstance(data, Mapping) and last in data) or isinstance(last, int)
     if last != "" and is_there:
         yield last
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= MOST_OF_A_PATH else f"{path[:MOST_OF_A_PATH]}…"
+
+
+MOST_OF_A_PATH = 200
+"""So many characters of the path to something that is deep inside are told."""
 
 
 def _is_short(given: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BeforeValidator, JsonValue, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 from typing_extensions import Self
 
 from callmatch import _core
@@ -88,8 +88,8 @@ class Target(Schema):
     """
 
     on: Annotated[On, BeforeValidator(checked(_on))] = "response"
-    name: str | None = None
-    within: str | None = None
+    name: str | None = Field(default=None, min_length=1)
+    within: str | None = Field(default=None, min_length=1)
     aggregate: Annotated[Aggregate, BeforeValidator(checked(_aggregate))] = "all"
 
     @model_validator(mode="after")
@@ -159,7 +159,7 @@ class Subject(NamedTuple):
 
 
 def resolve(trace: Trace, target: TargetLike = "response") -> list[Subject]:
-    """Find what a target means in a trace (our definition; README, "Targets").
+    """Find what a target means in a trace (our definition; docs/targets.md).
 
     Args:
         trace: Where to look.

@@ -8,11 +8,11 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 from typing_extensions import Self
 
 from callmatch import _core
-from callmatch.errors import InvalidInput, InvalidType
+from callmatch.errors import InvalidInput, InvalidType, NotRecorded
 from callmatch.schema import Schema
 
 __all__ = ["Span", "SpanKind", "Trace", "Turn"]
@@ -119,6 +119,9 @@ class Turn(Schema):
 class Trace(Schema):
     """What happened in a run, or in a conversation of several turns.
 
+    It is frozen, but the JSON values in it (inputs, outputs, attributes) are plain lists and dicts, which nothing keeps
+    a metric from changing.
+
     Spans are in the order in which they started, if all spans of their turn say when; else in the order of the log.
     Parents may be missing, come later or lead in a circle (then the first of them, in the order of the log, counts as
     having none); no span is lost.
@@ -172,7 +175,7 @@ class Trace(Schema):
                 ``output``, ``status`` and ``error`` where known. ``[]`` if none was made; None: not reported.
             context: What was retrieved. Texts or documents are those of one retrieval; lists of them, or objects with
                 ``documents`` and perhaps a ``query``, are a retrieval each.
-            spans: Further spans; if there are any, tool calls count as reported.
+            spans: Further spans. If any list of them is given, the run was traced, and tool calls count as reported.
             id: Of the trace.
             conversation_id: What the traces of one conversation share.
             test_id: The test that it is a run of.
@@ -184,8 +187,13 @@ class Trace(Schema):
         """
         calls = _core.read_tool_calls(tool_calls, "tool_calls")
         recorded = [Span.read(span, "context") for span in _retrievals(_core.read_value(context, "context"))]
-        recorded += [Span.read({"kind": "tool_call", **call}, "tool_calls") for call in calls or ()]
-        recorded += [Span.read(span, f"spans[{place}]") for place, span in enumerate(spans or ())]
+        others = _spans_of(spans)
+        # A call that is a span too is told by the span, which knows more of it.
+        told = {span.id for span in others if span.kind == "tool_call" and span.id is not None}
+        recorded += [
+            _call(call, f"tool_calls[{place}]") for place, call in enumerate(calls or ()) if call["id"] not in told
+        ]
+        recorded += others
         turn = {
             "input": _core.read_value(input, "input"),
             "output": _core.read_value(output, "output"),
@@ -220,7 +228,7 @@ class Trace(Schema):
         """
         turns = _core.read_messages(messages, "messages")
         for turn in turns:
-            turn["spans"] = [{"kind": "tool_call", **call} for call in turn["spans"]]
+            turn["spans"] = [_call(call, "messages") for call in turn["spans"]]
         return cls.read({**about, "turns": turns})
 
     @classmethod
@@ -258,7 +266,7 @@ class Trace(Schema):
             id=parts[0].id,
             conversation_id=ids[0] if ids else None,
             test_id=parts[0].test_id,
-            turns=tuple(turn for part in parts for turn in part.turns),
+            turns=tuple(turn for part in parts for turn in _on_its_own(part, len(parts))),
             attributes={key: value for part in reversed(parts) for key, value in part.attributes.items()},
         )
 
@@ -280,9 +288,19 @@ class Trace(Schema):
     def _spans(self) -> tuple[Span, ...]:
         return tuple(span for turn in self.turns for span in turn.recorded)
 
-    @cached_property
+    @property
     def tool_calls(self) -> tuple[Span, ...]:
-        """The tool calls, those of sub-agents too. Empty also if nobody knows: see `tool_calls_reported`."""
+        """The tool calls, those of sub-agents too.
+
+        Raises:
+            NotRecorded: They were not reported, which is not the same as none: see `tool_calls_reported`.
+        """
+        if not self.tool_calls_reported:
+            raise NotRecorded("the tool calls of this trace were not reported", "tool_calls")
+        return self._tool_calls
+
+    @cached_property
+    def _tool_calls(self) -> tuple[Span, ...]:
         return self.spans("tool_call")
 
     @property
@@ -312,10 +330,10 @@ class Trace(Schema):
 
     @cached_property
     def context(self) -> list[JsonValue] | None:
-        """What was retrieved, document by document; None if no retrieval was recorded."""
-        if not self.retrievals:
+        """What was retrieved, document by document; None if no retrieval was recorded, or one without what it found."""
+        outputs = [span.output for span in self.retrievals]
+        if not outputs or None in outputs:
             return None
-        outputs = (span.output for span in self.retrievals if span.output is not None)
         return [document for output in outputs for document in (output if isinstance(output, list) else [output])]
 
     @property
@@ -462,6 +480,43 @@ def _utc(time: datetime) -> datetime:
 
 def _with_agent(span: Span, agents: Agents, place: int) -> Span:
     return span if place < 0 or span.agent is not None else span.model_copy(update={"agent": agents.names[place]})
+
+
+def _spans_of(spans: object) -> list[Span]:
+    if spans is None:
+        return []
+    if not isinstance(spans, Iterable) or isinstance(spans, (str, bytes, Mapping)):
+        raise InvalidType(f"spans: expected a list of spans, got {type(spans).__name__}", "spans")
+    return [Span.read(span, f"spans[{place}]") for place, span in enumerate(spans)]
+
+
+def _call(call: dict[str, Any], where: str) -> Span:
+    """A tool call as the core reads it. A time that can't be read is kept, but not as a time."""
+    unread = {}
+    for key in ("started_at", "ended_at"):
+        try:
+            call[key] = TIME.validate_python(call[key])
+        except ValidationError:
+            unread[key] = call.pop(key)
+    return Span.read({"kind": "tool_call", "attributes": unread, **call}, where)
+
+
+TIME = TypeAdapter[datetime | None](datetime | None)
+
+
+def _on_its_own(trace: Trace, parts: int) -> Iterator[Turn]:
+    """The turns of a trace that is to be joined with others, in which its spans must find no parents."""
+    own = {span.id for span in trace.spans()}
+    for turn in trace.turns:
+        if parts == 1 or all(span.parent_id is None or span.parent_id in own for span in turn.recorded):
+            yield turn
+            continue
+        spans = [
+            span if span.parent_id in own else span.model_copy(update={"parent_id": None}) for span in turn.recorded
+        ]
+        copy = turn.model_copy(update={"recorded": tuple(spans)})
+        copy.__dict__["around"] = turn.around
+        yield copy
 
 
 def _retrievals(context: object) -> Iterator[dict[str, Any]]:

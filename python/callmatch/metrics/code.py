@@ -6,7 +6,7 @@ import inspect
 import math
 import numbers
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property, partial
 from importlib import import_module
@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, overload
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from callmatch import _core
-from callmatch.concurrency import at_most, run
-from callmatch.errors import CallmatchError, InvalidInput, InvalidType, one_of
+from callmatch.concurrency import at_most, run, within
+from callmatch.errors import ENDING, CallmatchError, InvalidInput, InvalidType, NotRecorded, one_of, raised, said
 from callmatch.metrics.metric import OPERATORS, Case, EachMetric, Operator, Outcome
 from callmatch.results import MetricResult
 from callmatch.schema import checked
@@ -57,8 +57,10 @@ def _function(given: object) -> object:
         found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except Exception as error:  # importing runs any code
-        raise InvalidInput(f"can't load {given!r}: {type(error).__name__}: {error}", "function") from error
+    except ENDING:
+        raise
+    except BaseException as error:  # importing runs any code
+        raise InvalidInput(f"can't load {given!r}: {said(error)}", "function") from error
     return found.function if isinstance(found, CodeMetric) else found
 
 
@@ -79,9 +81,9 @@ class CodeMetric(EachMetric):
     type: ClassVar[str] = "code_metric"
 
     function: Annotated[Callable[..., Any], BeforeValidator(checked(_function)), PlainSerializer(_path)]
-    threshold: float | None = Field(default=None, allow_inf_nan=False)
+    threshold: float | None = Field(default=None, strict=True, allow_inf_nan=False)
     operator: Operator = ">="
-    passing_categories: tuple[str, ...] | None = None
+    passing_categories: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -170,13 +172,16 @@ class CodeMetric(EachMetric):
             else:
                 try:
                     outcomes.append(read(function(**given)))
-                except Exception as error:
+                except ENDING:
+                    raise
+                except BaseException as error:
                     outcomes.append(_crash(error))
         return outcomes
 
     async def _outcomes_async(self, subjects: Sequence[Subject], case: Case) -> list[Outcome]:
         if not self._is_async:
             return await super()._outcomes_async(subjects, case)
+        from asyncio import CancelledError  # noqa: PLC0415 - it takes long to import
 
         if (missing := self._missing(case)) is not None:
             return [missing] * len(subjects)
@@ -187,8 +192,10 @@ class CodeMetric(EachMetric):
             if missing := next((name for name in self._needs if given[name] is None), None):
                 return _not_recorded(missing)
             try:
-                return self._read(await function(**given))
-            except Exception as error:
+                return self._read(await within(None, function(**given)))
+            except (*ENDING, CancelledError):
+                raise
+            except BaseException as error:
                 return _crash(error)
 
         return await at_most(MOST_AT_ONCE, [lambda subject=subject: one(subject) for subject in subjects])  # type: ignore[misc]
@@ -214,20 +221,21 @@ class CodeMetric(EachMetric):
             return FALSE
         if isinstance(value, MetricResult):
             more = {"spans": value.spans} if value.spans else {}
-            if isinstance(value.score, float) and not math.isfinite(value.score):
-                return self._read_number(value.score)
             return _with_details(Outcome(value.score, value.verdict, value.reason), {**value.details, **more})
         if isinstance(value, Mapping):
             return self._read_mapping(value)
         if isinstance(value, str):
             return self._read_category(value)
         if isinstance(value, (numbers.Real, Decimal)):
-            return self._read_number(float(value))
+            try:
+                return self._read_number(float(value))
+            except OverflowError:
+                return _wrong("returned a number that is too large for a score")
         # A bool of numpy is none of Python's.
         if not isinstance(value, Sequence) and hasattr(value, "item"):
             return self._read(value.item())
         if inspect.isawaitable(value):
-            return self._read(run(_awaited(value)))
+            return self._read(run(within(None, value)))
         got = "nothing, so a score is missing" if value is None else f"a {type(value).__name__}"
         return _wrong(f"returned {got}; expected a bool, a number, a category, a dict with a score, or a MetricResult")
 
@@ -257,6 +265,8 @@ class CodeMetric(EachMetric):
         passed = value.get("passed")
         if passed is not None and not isinstance(passed, bool):
             return _wrong(f"returned a dict whose passed is {passed!r}, not True or False")
+        if isinstance(score, bool) and passed == (not score):
+            return _wrong(f"returned a dict whose score is {score} and whose passed is {passed}")
         read = self._read(score)
         if passed is not None:
             # It decides in place of a threshold or categories, but what is no score stays none.
@@ -267,10 +277,8 @@ class CodeMetric(EachMetric):
         reason, details = value.get("reason"), value.get("details") or {}
         if not isinstance(details, Mapping):
             return _wrong(f"returned a dict whose details are a {type(details).__name__}")
-        said = read.reason or f"returned passed={passed}"
-        if reason is not None and read.verdict != "error":
-            said = str(reason)
-        return _with_details(read._replace(reason=said), details)
+        why = str(reason) if reason is not None and read.verdict != "error" else read.reason
+        return _with_details(read._replace(reason=why or f"returned passed={passed}"), details)
 
 
 MAPPING_KEYS = ("score", "passed", "reason", "details")
@@ -292,10 +300,6 @@ def _with_details(outcome: Outcome, details: Mapping[Any, Any]) -> Outcome:
         return _wrong(f"returned what can't be written: {error}")
 
 
-async def _awaited(value: Awaitable[Any]) -> Any:
-    return await value
-
-
 def _wrong(message: str) -> Outcome:
     return Outcome(None, "error", message)
 
@@ -304,8 +308,10 @@ def _not_recorded(name: str) -> Outcome:
     return Outcome(None, "inconclusive", f"It reads {name}, which was not recorded.")
 
 
-def _crash(error: Exception) -> Outcome:
-    return Outcome(None, "error", f"raised {type(error).__name__}: {error}")
+def _crash(error: BaseException) -> Outcome:
+    if isinstance(error, NotRecorded):
+        return _not_recorded(error.path)
+    return Outcome(None, "error", f"raised {raised(error)}")
 
 
 def _reads(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -327,6 +333,9 @@ def _reads(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tu
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise InvalidInput(f"the parameter {parameter.name} of {name} can't be given by its name", "function")
         (optional if has_default else required).append(parameter.name)
+    if "expected_output" in required and {"span", "turn"} & {*required}:
+        message = f"{name} needs a {'span' if 'span' in required else 'turn'} and the expected_output, which has none"
+        raise InvalidInput(f"{message}: it is that of the whole response", "function")
     if not required and not optional:
         words = ", ".join(READABLE)
         raise InvalidInput(f"the code metric {name} reads nothing; its parameters are of {words}", "function")

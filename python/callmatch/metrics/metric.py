@@ -71,7 +71,7 @@ class Metric(Schema):
     type: ClassVar[str]
     """What the kind of metric is called in a config."""
 
-    name: str = Field(examples=["polite"])
+    name: str = Field(min_length=1, examples=["polite"])
     target: Target = Target()
 
     @classmethod
@@ -192,6 +192,9 @@ class Metric(Schema):
         objects = {key: getattr(self, key) for key in self._not_in_config()}
         object.__setattr__(self, "__dict__", type(self).from_config(value, **objects).__dict__)
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} can't be taken away; set the config of the metric, which replaces the whole")
+
     # -- judging
 
     def _evaluate_case(self, case: Case, target: Target) -> MetricResult:
@@ -233,7 +236,7 @@ class EachMetric(Metric):
         max_spans: At most so many turns or spans are judged, which are the first.
     """
 
-    max_spans: int = Field(default=25, gt=0)
+    max_spans: int = Field(default=25, strict=True, gt=0)
 
     def evaluate(self, **parts: Unpack[Parts]) -> MetricResult:
         """Judge a trace, or what the parts tell of one.
@@ -328,7 +331,7 @@ def trace_of(given: Mapping[str, Any]) -> Trace:
 
 
 def combined(metric: Metric, target: Target, found: Sequence[Subject], outcomes: Sequence[Outcome]) -> MetricResult:
-    """One result out of what was judged one by one (our definition; README, "Targets").
+    """One result out of what was judged one by one (our definition; docs/targets.md).
 
     What has no verdict is left out of the count. Nothing with one: inconclusive, or an error if that is what became of
     one of them.
