@@ -753,7 +753,7 @@ def test_an_error_that_can_not_be_told_and_a_long_one_are_told_shortly():
         ({"max_spans": True}, ["max_spans", "integer"]),
         ({"passing_categories": []}, ["passing_categories", "1"]),
         ({"passing_categories": "abc"}, ["passing_categories", "list"]),
-        ({"name": ""}, ["name", "1"]),
+        ({"name": ""}, ["name", "empty"]),
     ],
 )
 def test_options_are_read_strictly(options, facts):

@@ -1,16 +1,22 @@
 """Judges: what they ask, what becomes of the answers, what they are made of. No test needs a network."""
 
 import asyncio
+import contextlib
 import json
 import re
+import threading
+import time
 
 import pytest
+from pydantic import ValidationError
 
 from callmatch.errors import CallmatchError, InvalidInput, InvalidType
 from callmatch.metrics import models
 from callmatch.metrics.judges import CategoricalJudge, ConversationalJudge, NumericJudge
-from callmatch.metrics.metric import Metric
+from callmatch.metrics.metric import Case, Metric
 from callmatch.metrics.models import RecordedModel
+from callmatch.metrics.prompt import Prompts
+from callmatch.targets import resolve
 from callmatch.trace import SPAN_KINDS, Trace, Turn
 
 YES = {"reason": "It does.", "score": 1}
@@ -282,14 +288,75 @@ def test_an_answer_without_a_reason_in_it():
     )
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_is_no_failure(interrupt):
+def test_an_interrupt_is_no_failure():
     def interrupted(prompt):
-        raise interrupt
+        raise KeyboardInterrupt
 
-    for model in (interrupted, RecordedModel([interrupt()])):
-        with pytest.raises(interrupt):
+    for model in (interrupted, RecordedModel([KeyboardInterrupt()])):
+        with pytest.raises(KeyboardInterrupt):
             numeric(model).evaluate(output="b")
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+@pytest.mark.parametrize("as_coroutine", [False, True])
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (SystemExit(3), "SystemExit: 3"),
+        (asyncio.CancelledError(), "RuntimeError: it was cancelled"),
+        (pytest.fail.Exception("no"), "Failed: no"),
+        (pytest.skip.Exception("no"), "Skipped: no"),
+    ],
+    ids=repr,
+)
+def test_whatever_a_model_raises_is_the_error_of_one_judgement(error, says, as_coroutine, in_a_loop):
+    def model(prompt):
+        if 'name: "two"' in prompt:
+            raise error
+        return YES
+
+    async def async_model(prompt):
+        return model(prompt)
+
+    judge = numeric(async_model if as_coroutine else model, target="tool_call", attempts=1)
+    parts = {"tool_calls": [{"name": "one"}, {"name": "two"}, {"name": "three"}]}
+    result = asyncio.run(judge.evaluate_async(**parts)) if in_a_loop else judge.evaluate(**parts)
+    assert [span["verdict"] for span in result.spans] == ["passed", "error", "passed"]
+    assert result.spans[1]["reason"] == f"No judgement: {says} (1 try)"
+
+
+def test_a_judgement_that_is_given_up():
+    async def main():
+        started = asyncio.Event()
+
+        async def model(prompt):
+            started.set()
+            await asyncio.sleep(30)
+
+        task = asyncio.ensure_future(numeric(model).evaluate_async(output="b"))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_time_out_holds_for_a_model_that_will_not_be_cancelled():
+    finish = threading.Event()
+
+    async def model(prompt):
+        while not finish.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+        return YES
+
+    started = time.perf_counter()
+    result = numeric(model, timeout=0.1, attempts=2).evaluate(output="b")
+    assert time.perf_counter() - started < 5
+    assert (result.score, result.verdict) == (None, "error")
+    assert result.reason == "No judgement: no answer within 0.1 s (2 tries)"
+    finish.set()
 
 
 def test_in_a_running_loop():
@@ -562,6 +629,69 @@ def test_of_a_long_trace_steps_are_left_out_and_that_is_marked():
     assert 'name="call_9999"' in data[-2]
 
 
+@pytest.mark.parametrize("number", [0, 99, 100, 199, 200, 300, 2_500, 4_700, 4_799, 4_800, 4_900, 4_999])
+def test_of_a_long_trace_the_steps_around_what_is_judged_are_shown(number):
+    names = [f"call_{place}" for place in range(5_000)]
+    names[number] = "judged"
+    _, data, _ = prompt_of(tool_calls=[{"name": name} for name in names], target={"on": "tool_call", "name": "judged"})
+    steps = data[data.index("# All that happened") + 1 :]
+    shown, place = [], 0
+    for line in steps:
+        if left_out := re.fullmatch(r"\[(\d+) steps are left out here\]", line):
+            place += int(left_out[1])
+            continue
+        here = ": the one that is judged" if place == number else f': name="{names[place]}"'
+        assert line.removeprefix("tool_call") in (here, here + ' status="success"')
+        shown.append(place)
+        place += 1
+    assert place == 5_000
+    assert len(shown) == 400
+    assert {0, 4_999, *range(max(number - 90, 0), min(number + 90, 5_000))} <= set(shown)
+    assert len(steps) - len(shown) == (2 if 200 < number < 4_800 else 1)
+
+
+@pytest.mark.parametrize("count", range(9))
+@pytest.mark.parametrize("most", range(7))
+def test_which_steps_are_shown(count, most):
+    from callmatch.metrics.prompt import _shown
+
+    for judged in [None, *range(count)]:
+        shown = [place for part in _shown(count, most, judged) for place in part]
+        assert shown == sorted(set(shown))
+        assert len(shown) == min(count, most)
+        assert set(shown) <= set(range(count))
+        if judged is not None and most > 0:
+            assert judged in shown
+
+
+def test_the_prompt_for_one_thing_is_the_same_among_others():
+    calls = [{"name": f"call_{number % 7}", "output": "x" * number * 10} for number in range(600)]
+    trace = Trace.read(
+        {
+            "turns": [
+                {"input": "a", "spans": [{"kind": "tool_call", **call} for call in calls[start::3]]}
+                for start in range(3)
+            ]
+        }
+    )
+    for on in ("turn", "tool_call"):
+        case = Case(trace, goal="g")
+        together = Prompts("Is it?", case, {})
+        for subject in resolve(trace, on)[::29]:
+            assert together.of(subject) == Prompts("Is it?", case, {}).of(subject)
+
+
+def test_a_step_is_written_once_for_all_that_is_judged(monkeypatch):
+    from callmatch.metrics import prompt
+
+    written = []
+    monkeypatch.setattr(prompt, "_span", lambda label, span: written.append(span.name) or prompt.Line(label))
+    judge = numeric(target="tool_call", max_spans=50)
+    judge.evaluate(tool_calls=[{"name": f"call_{number}"} for number in range(100)])
+    assert len(judge.model.prompts) == 50
+    assert len(written) == len(set(written)) == 100
+
+
 @pytest.mark.parametrize("character", ["a", "\x1b", "\U000e0041"])
 def test_however_much_there_is_the_data_is_not_longer(character):
     long = character * 100_000  # an escape is of six or twelve characters
@@ -599,7 +729,11 @@ def test_a_number_too_long_to_write_is_that_ones_error():
         (numeric, {"operator": ">"}, InvalidInput, "no score from 0 to 1 is > 1"),
         (numeric, {"operator": "<", "threshold": 0}, InvalidInput, "no score from 0 to 1 is < 0"),
         (numeric, {"operator": "=="}, InvalidInput, ">="),
+        (numeric, {"name": ""}, InvalidInput, "name"),
+        (conversational, {"name": ""}, InvalidInput, "name"),
         (numeric, {"attempts": 0}, InvalidInput, "attempts"),
+        (numeric, {"needs_reference": "yes"}, InvalidType, "needs_reference"),
+        (numeric, {"needs_reference": 1}, InvalidType, "needs_reference"),
         (numeric, {"max_concurrency": 1.5}, InvalidType, "max_concurrency"),
         (numeric, {"timeout": 0}, InvalidInput, "timeout"),
         (numeric, {"treshold": 1}, InvalidType, "threshold"),
@@ -619,6 +753,15 @@ def test_what_can_not_be_right_is_refused(make, options, error, says):
         make(**options)
     assert isinstance(caught.value, error)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("highest", ["5", True, None, [], float("inf"), float("nan"), 10**400])
+@pytest.mark.parametrize("more", [{}, {"threshold": None}])
+def test_what_is_no_highest_score_is_one_fault(highest, more):
+    config = {"name": "a", "evaluation_prompt": "Is it?", "max_score": highest, **more}
+    with pytest.raises(ValidationError) as caught:
+        NumericJudge.model_validate(config)
+    assert [detail["loc"] for detail in caught.value.errors()] == [("max_score",)]
 
 
 def test_a_judge_needs_a_name_and_a_prompt():

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -78,6 +78,11 @@ def with_options(prompt, temperature=0, *rest, **others):
     return YES
 
 
+def by_name_alone(prompt, *, schema):
+    assert schema == SCHEMA
+    return YES
+
+
 async def later():
     return YES
 
@@ -94,6 +99,11 @@ MODELS = {
     "a part of a function": functools.partial(lambda more, prompt, schema: {**YES, "score": more}, 1),
     "a part of a coroutine function": functools.partial(coroutine),
     "a function that needs the schema": lambda prompt, schema, more=0: YES if schema == SCHEMA else None,
+    "a function that takes the schema by its name alone": by_name_alone,
+    "a function that can take the schema by its name alone": lambda prompt, *, schema=None: YES if schema else None,
+    "an object that takes the schema by its name alone": type(
+        "ByName", (), {"generate": staticmethod(by_name_alone)}
+    )(),
     "a function of any arguments": lambda *prompts: YES if prompts == ("Is it?",) else None,
     "what is not written in Python": {"Is it?": YES}.get,
 }
@@ -205,17 +215,68 @@ def test_no_answer_in_time():
         assert time.perf_counter() - started < 2
     with pytest.raises(NoAnswer, match=r"^TimeoutError: the pool is empty \(1 try\)$"):
         asked(RecordedModel([TimeoutError("the pool is empty")]), attempts=1)
+    for error in (TimeoutError(), asyncio.TimeoutError()):  # its own
+        with pytest.raises(NoAnswer, match=r"^TimeoutError \(1 try\)$"):
+            asked(RecordedModel([error]), attempts=1)
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_a_model_that_will_not_be_cancelled_is_left():
+    async def main():
+        finish, ended = asyncio.Event(), asyncio.Event()
+
+        async def model(prompt):
+            while not finish.is_set():
+                with suppress(asyncio.CancelledError):
+                    await finish.wait()
+            ended.set()
+            raise ValueError("which nobody hears of")
+
+        started = time.perf_counter()
+        with pytest.raises(NoAnswer, match=r"^no answer within 0\.05 s \(1 try\)$"):
+            await ask(model, "Is it?", SCHEMA, attempts=1, timeout=0.05)
+        assert time.perf_counter() - started < 5
+        finish.set()
+        await ended.wait()
+
+    asyncio.run(main())
+
+
+def test_a_model_that_cancels_itself():
+    async def model(prompt):
+        asyncio.current_task().cancel()
+        return YES
+
+    with pytest.raises(NoAnswer, match=r"^RuntimeError: it was cancelled \(2 tries\)$"):
+        asked(model, attempts=2)
+
+
 @pytest.mark.parametrize("as_coroutine", [False, True])
-def test_an_interrupt_is_no_failure(interrupt, as_coroutine):
+def test_an_interrupt_is_no_failure(as_coroutine):
     def interrupted(prompt):
-        raise interrupt
+        raise KeyboardInterrupt
 
-    model = RecordedModel([interrupt()]) if as_coroutine else interrupted
-    with pytest.raises(interrupt):
+    model = RecordedModel([KeyboardInterrupt()]) if as_coroutine else interrupted
+    with pytest.raises(KeyboardInterrupt):
         asked(model)
+
+
+@pytest.mark.parametrize("as_coroutine", [False, True])
+def test_a_model_does_not_end_the_program(as_coroutine):
+    def leaves(prompt):
+        raise SystemExit("no key")
+
+    model = RecordedModel([SystemExit("no key")]) if as_coroutine else leaves
+    with pytest.raises(NoAnswer, match=r"^SystemExit: no key \(1 try\)$"):
+        asked(model)
+
+
+def test_an_error_that_can_not_say_what_it_is():
+    class Mute(Exception):
+        def __str__(self):
+            raise SystemExit
+
+    with pytest.raises(NoAnswer, match=r"^Mute: "):
+        asked(RecordedModel([Mute()]), attempts=1)
 
 
 def test_long_messages_are_cut():
@@ -240,6 +301,8 @@ def test_long_messages_are_cut():
         ('{"reason": "r", "score": 1} as I said {"score": 1, "reason": "r"}', {"reason": "r", "score": 1.0}),
         ('{"reason": "two\nlines", "score": 1}', {"reason": "two\nlines", "score": 1.0}),
         ('{"reason": "\\ud800", "score": 1}', {"reason": "\\ud800", "score": 1.0}),
+        ("\\frac{a}{b} {" * 5_000 + '{\n"reason": "r", "score": 1}', {"reason": "r", "score": 1.0}),
+        ('{"answer": ' * 100 + '{"reason": "r", "score": 1}', {"reason": "r", "score": 1.0}),
     ],
 )
 def test_an_answer_is_read(answer, fields):
@@ -261,10 +324,11 @@ def test_an_answer_is_read(answer, fields):
         ),
         ('{"reason": "r", "sco', "the answer holds no JSON object with reason and score"),
         ('[{"score": 1}]', "the answer holds no JSON object with reason and score"),
-        ('{"a": ' * 100_000, "the answer holds no JSON object with reason and score"),
+        ('{"a": ' * 16_000, "the answer holds "),
+        ('{"a": ' * 100_000, "the answer is too long to be read: it has 600000 characters, and 100000 may be"),
         (
             '{"reason": "a", "score": 1} or rather {"reason": "b", "score": 0}',
-            "the answer holds 2 different JSON objects with reason and score",
+            "the answer holds different JSON objects with reason and score",
         ),
         ({"score": 1}, "the answer has no reason"),
         ({"reason": "r"}, "the answer has no score"),
@@ -284,6 +348,31 @@ def test_an_answer_is_not_of_the_schema(answer, says):
     with pytest.raises(NoAnswer) as caught:
         read_answer(answer, SCHEMA)
     assert str(caught.value).startswith(says)
+
+
+RUBBISH = {
+    "braces": "{" * 150_000,
+    "as many braces as are read": "{" * 100_000,
+    "beginnings": '{"' * 50_000,
+    "lines": '{"\n\n' * 25_000,
+    "deep, and long": '{"a":' * 900 + "[1" + ",1" * 45_000,
+    "deep, many times": ('{"a":' * 900 + "x") * 20,
+    "empty objects": "{}" * 50_000,
+    "many answers": "".join(f'{{"reason": "r", "score": 0.{number}}}' for number in range(3_000)),
+    "numbers too long": ('{"a":' + "1" * 4_990 + ",") * 20,
+    "lists": '{"a":' + "[" * 90_000,
+    "objects in text": '{"a": ["' + '{"b": "' * 14_000,
+    "spaces": "{ " * 50_000,
+    "much space": ("{" + " " * 999) * 100,
+}
+
+
+@pytest.mark.parametrize("text", RUBBISH.values(), ids=RUBBISH)
+def test_rubbish_does_not_take_long(text):
+    started = time.perf_counter()
+    with pytest.raises(NoAnswer, match=r"^the answer (holds|is too long)"):
+        read_answer(text, SCHEMA)
+    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("category", ["Good", "good ", "goood", "", None, 1, ["good"], {}])
@@ -322,7 +411,7 @@ def test_the_first_recorded_answer_is_for_the_first_that_is_judged():
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_recorder_replays(tmp_path, is_async):
-    path = tmp_path / "answers.json"
+    path = tmp_path / "answers.jsonl"
     questions = []
 
     def model(prompt):
@@ -357,16 +446,17 @@ def test_a_recorder_replays(tmp_path, is_async):
 
 
 def test_a_recorder_keeps_no_answer_that_can_not_be_used(tmp_path):
-    path = tmp_path / "answers.json"
+    path = tmp_path / "answers.jsonl"
     assert asked(Recorder(RecordedModel(["what?", {"reason": "r", "score": 9}, YES]), path)) == YES
-    assert list(json.loads(path.read_text()).values()) == [YES]
+    [line] = path.read_text().splitlines()
+    assert json.loads(line)["answer"] == YES
     with pytest.raises(NoAnswer):
-        asked(Recorder(RecordedModel("what?"), tmp_path / "other.json"))
-    assert not (tmp_path / "other.json").exists()
+        asked(Recorder(RecordedModel("what?"), tmp_path / "other.jsonl"))
+    assert not (tmp_path / "other.jsonl").exists()
 
 
 def test_a_recording_of_another_schema_is_another_one(tmp_path):
-    path = tmp_path / "answers.json"
+    path = tmp_path / "answers.jsonl"
     asked(Recorder(RecordedModel(YES), path))
     with pytest.raises(InvalidInput, match="has no answer"):
         asyncio.run(Recorder(None, path).generate("Is it?", CATEGORY))
@@ -374,15 +464,148 @@ def test_a_recording_of_another_schema_is_another_one(tmp_path):
 
 def test_what_is_no_recording(tmp_path):
     with pytest.raises(FileNotFoundError):
-        Recorder(None, tmp_path / "missing.json")
-    path = tmp_path / "answers.json"
-    for text, says in (("{", "not JSON"), ("[]", "not a file of a Recorder"), ('{"a": 1}', "not a file of a Recorder")):
+        Recorder(None, tmp_path / "missing.jsonl")
+    path = tmp_path / "answers.jsonl"
+    for text, says in (
+        ("what?", ":1: not JSON"),
+        ('{"key": "a", "answer": {}}\n<<<<<<<', ":2: not JSON"),
+        ("[]", ":1: not a line of a Recorder"),
+        ("[" * 100_000, ":1: not "),
+        ('{"a": 1}', ":1: not a line of a Recorder"),
+        ('{"key": "a", "answer": 1}', ":1: not a line of a Recorder"),
+        ('{\n "a": {\n', ":2: not JSON"),
+    ):
         path.write_text(text)
         with pytest.raises(InvalidInput, match=says) as caught:
             Recorder(None, path)
         assert str(path) in str(caught.value)
     with pytest.raises(InvalidType):
         Recorder(7, path)
+
+
+async def asked_all(recorder, prompts):
+    return await asyncio.gather(*(recorder.generate(prompt, SCHEMA) for prompt in prompts))
+
+
+PROMPTS = [f"Is it {number}?" for number in range(20)]
+
+
+def numbered(prompt):
+    return {"reason": f"yes, {prompt}", "score": 1.0}
+
+
+def test_recorders_lose_nothing_in_one_file(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    first, second = Recorder(numbered, path), Recorder(numbered, path)
+    threads = [
+        threading.Thread(target=lambda one=one, prompts=prompts: asyncio.run(asked_all(one, prompts)))
+        for one, prompts in ((first, PROMPTS[:12]), (second, PROMPTS[8:]))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = [numbered(prompt) for prompt in PROMPTS]
+    assert asyncio.run(asked_all(Recorder(None, path), PROMPTS)) == expected
+    assert len(path.read_bytes().splitlines()) == 24
+
+
+def test_a_recorder_adds_to_its_file(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    recorder, before = Recorder(numbered, path), b""
+    for count, prompt in enumerate(PROMPTS, 1):
+        asyncio.run(recorder.generate(prompt, SCHEMA))
+        now = path.read_bytes()
+        assert now.startswith(before)
+        assert now.count(b"\n") == count
+        before = now
+
+
+def test_the_later_of_two_answers_counts(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    for score in (0, 1):
+        asked(Recorder(RecordedModel({"reason": "r", "score": score}), tmp_path / f"{score}.jsonl"))
+    path.write_bytes((tmp_path / "0.jsonl").read_bytes() + b"\r\n" + (tmp_path / "1.jsonl").read_bytes())
+    assert asked(Recorder(None, path))["score"] == 1
+
+
+def test_a_line_that_a_crash_cut_off(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    asyncio.run(
+        asked_all(Recorder(lambda prompt: {**numbered(prompt), "reason": f"Größe {prompt}"}, path), PROMPTS[:2])
+    )
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for cut in range(first, len(whole)):
+        path.write_bytes(whole[:cut])
+        asyncio.run(asked_all(Recorder(numbered, path), PROMPTS[1:3]))
+        again = asyncio.run(asked_all(Recorder(None, path), PROMPTS[:3]))
+        second = f"Größe {PROMPTS[1]}" if cut == len(whole) - 1 else f"yes, {PROMPTS[1]}"
+        assert [one["reason"] for one in again] == [f"Größe {PROMPTS[0]}", second, f"yes, {PROMPTS[2]}"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_is_asked_at_the_same_time_is_asked_once(tmp_path, is_async):
+    questions = []
+
+    def model(prompt):
+        questions.append(prompt)
+        time.sleep(0.05)
+        return numbered(prompt)
+
+    async def async_model(prompt):
+        questions.append(prompt)
+        await asyncio.sleep(0.05)
+        return numbered(prompt)
+
+    recorder = Recorder(async_model if is_async else model, tmp_path / "answers.jsonl")
+    answers = []
+    # In several event loops as well.
+    threads = [
+        threading.Thread(target=lambda: answers.extend(asyncio.run(asked_all(recorder, PROMPTS[:3] * 4))))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(questions) == sorted(PROMPTS[:3])
+    assert answers == [numbered(prompt) for prompt in PROMPTS[:3]] * 12
+    assert len((tmp_path / "answers.jsonl").read_bytes().splitlines()) == 3
+
+
+@pytest.mark.parametrize("first", [ValueError("outage"), SystemExit(1), "given up"], ids=str)
+def test_where_there_was_no_answer_the_next_one_asks(tmp_path, first):
+    async def main():
+        questions = []
+
+        async def model(prompt):
+            questions.append(prompt)
+            await asyncio.sleep(0.02 if len(questions) > 1 or first != "given up" else 30)
+            if len(questions) == 1:
+                raise first
+            return YES
+
+        recorder = Recorder(model, tmp_path / "answers.jsonl")
+        asking = [ask(recorder, "Is it?", SCHEMA, attempts=1, timeout=timeout) for timeout in (0.1, 20, 20, 0.001)]
+        failed, *others, too_late = await asyncio.gather(*asking, return_exceptions=True)
+        assert isinstance(failed, NoAnswer)
+        assert isinstance(too_late, NoAnswer)
+        assert others == [YES, YES]
+        assert len(questions) == 2
+
+    asyncio.run(main())
+
+
+def test_many_answers_are_recorded_in_time(tmp_path):
+    prompts = [f"Is it {number}?" for number in range(1_000)]
+
+    async def model(prompt):
+        return numbered(prompt)
+
+    started = time.perf_counter()
+    asyncio.run(asked_all(Recorder(model, tmp_path / "answers.jsonl"), prompts))
+    assert time.perf_counter() - started < 2
 
 
 # -- a real client and a real server

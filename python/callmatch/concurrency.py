@@ -151,39 +151,3 @@ async def at_most(most: int, each: Iterable[Callable[[], Awaitable[T]]]) -> list
     finally:
         for task in tasks:
             task.cancel()
-
-
-async def within(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Wait for something of the user's, but no longer than so many seconds (None: as long as it takes).
-
-    What takes longer is cancelled and not waited for, as it may not let itself be cancelled. What blocks the event loop
-    can't be ended. What is raised is raised here and not in a task, where `SystemExit` would end the loop; a
-    `CancelledError` that comes out of this is always a cancellation of whoever waits.
-
-    Raises:
-        asyncio.TimeoutError: It took longer. One of its own looks the same, if it doesn't tell of it otherwise.
-        RuntimeError: It was cancelled, and not by whoever waits.
-    """
-    import asyncio  # noqa: PLC0415
-
-    async def caught() -> tuple[T, None] | tuple[None, BaseException]:
-        try:
-            return await coroutine, None
-        except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
-            raise
-        except BaseException as error:
-            return None, error
-
-    task = asyncio.ensure_future(caught())
-    try:
-        await asyncio.wait([task], timeout=seconds)
-    finally:
-        given_up = task.cancel()
-    if given_up:
-        raise asyncio.TimeoutError
-    if task.cancelled():
-        raise RuntimeError("it was cancelled, though nobody gave it up")
-    answer, error = task.result()
-    if error is not None:
-        raise error
-    return answer  # type: ignore[return-value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -11,10 +12,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, mod
 from typing_extensions import Self
 
 from callmatch.concurrency import at_most, run
-from callmatch.errors import InvalidInput, InvalidType, one_of
+from callmatch.errors import InvalidInput, InvalidType, one_of, said
 from callmatch.metrics.metric import OPERATORS, Case, EachMetric, Operator, Outcome
-from callmatch.metrics.models import ModelLike, ask, model_of, told
-from callmatch.metrics.prompt import prompt_for
+from callmatch.metrics.models import ModelLike, NoAnswer, ask, model_of
+from callmatch.metrics.prompt import Prompts
 from callmatch.schema import checked
 from callmatch.targets import NOUNS, On, Subject, Target
 from callmatch.trace import SPAN_KINDS
@@ -39,6 +40,12 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Categories = Annotated[tuple[str, ...], BeforeValidator(checked(_listed))]
 
+
+def _is_number(value: object) -> bool:
+    is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_one and -sys.float_info.max <= value <= sys.float_info.max  # type: ignore[operator]
+
+
 REASON = {"type": "string", "description": "Why, in one or two sentences: what in the data decides it."}
 
 
@@ -53,13 +60,14 @@ class Judge(EachMetric):
             model, but can't judge then. Of models only a ``provider/name`` is part of the config.
         needs_reference: Whether it compares with an expected output. Then it takes the response alone.
         attempts: How often a model is asked that gives no answer that can be used.
-        timeout: How many seconds each time.
+        timeout: How many seconds each time. An asynchronous model that blocks its event loop holds up the others in it,
+            and can't be timed out; a model that isn't asynchronous may block.
         max_concurrency: How many turns or spans are judged at the same time.
     """
 
     evaluation_prompt: Annotated[str, AfterValidator(_said)] = Field(examples=["The answer is polite."])
     model: Annotated[ModelLike | None, PlainValidator(checked(model_of))] = None
-    needs_reference: bool = False
+    needs_reference: Annotated[bool, Field(strict=True)] = False
     attempts: Count = 3
     timeout: Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)] = 60.0
     max_concurrency: Count = 8
@@ -90,13 +98,6 @@ class Judge(EachMetric):
         if self.model is None:
             how = 'give model="provider/name", an object with generate(prompt, schema), or a function of the prompt'
             raise InvalidInput(f"{self.name} has no model to ask: {how}", "model")
-        return await at_most(self.max_concurrency, [partial(self._outcome, self.model, one, case) for one in subjects])
-
-    async def _outcome(self, model: ModelLike, subject: Subject, case: Case) -> Outcome:
-        if self.needs_reference and case.expected_output is None:
-            return Outcome(None, "not_applicable", "It compares with an expected_output, and none was given.")
-        if (missing := _missing(subject)) is not None:
-            return Outcome(None, "inconclusive", f"{missing} was not recorded, so it can't be judged.", self._means())
         name, rule = self._answer()
         schema = {
             "type": "object",
@@ -104,11 +105,24 @@ class Judge(EachMetric):
             "required": ["reason", name],
             "additionalProperties": False,
         }
+        prompts = Prompts(self.evaluation_prompt, case, schema)
+        outcome = partial(self._outcome, self.model, prompts, name, schema)
+        return await at_most(self.max_concurrency, [partial(outcome, subject) for subject in subjects])
+
+    async def _outcome(
+        self, model: ModelLike, prompts: Prompts, name: str, schema: dict[str, Any], subject: Subject
+    ) -> Outcome:
+        if self.needs_reference and prompts.case.expected_output is None:
+            return Outcome(None, "not_applicable", "It compares with an expected_output, and none was given.")
+        if (missing := _missing(subject)) is not None:
+            return Outcome(None, "inconclusive", f"{missing} was not recorded, so it can't be judged.", self._means())
         try:
-            prompt = prompt_for(self.evaluation_prompt, subject, case, schema)
+            prompt = prompts.of(subject)
             answer = await ask(model, prompt, schema, attempts=self.attempts, timeout=self.timeout)
-        except Exception as error:
-            return Outcome(None, "error", f"No judgement: {told(error)}", self._means())
+        except NoAnswer as error:
+            return Outcome(None, "error", f"No judgement: {error}", self._means())
+        except Exception as error:  # data that can't be written
+            return Outcome(None, "error", f"No judgement: {said(error)}", self._means())
         passed = self._passes(answer[name])
         reason = answer["reason"].strip() or f"The model gave the {name} {answer[name]} without a reason."
         return Outcome(answer[name], "passed" if passed else "failed", reason, self._means())
@@ -171,9 +185,11 @@ class NumericJudge(Judge):
     @model_validator(mode="before")
     @classmethod
     def _threshold_is_max(cls, options: Any) -> Any:
-        if isinstance(options, Mapping) and options.get("threshold") is None:
-            return {**options, "threshold": options.get("max_score", 1.0)}
-        return options
+        if not isinstance(options, Mapping) or options.get("threshold") is not None:
+            return options
+        options = {key: value for key, value in options.items() if key != "threshold"}
+        # What is no number is a fault of its own, and not of the threshold as well.
+        return {**options, "threshold": options["max_score"]} if _is_number(options.get("max_score")) else options
 
     @model_validator(mode="after")
     def _can_be_passed(self) -> Self:

@@ -71,7 +71,7 @@ class Metric(Schema):
     type: ClassVar[str]
     """What the kind of metric is called in a config."""
 
-    name: str = Field(min_length=1, examples=["polite"])
+    name: str = Field(examples=["polite"])
     target: Target = Target()
 
     @classmethod
@@ -94,6 +94,8 @@ class Metric(Schema):
     @field_validator("name")
     @classmethod
     def _can_be_written(cls, name: str) -> str:
+        if not name:
+            raise InvalidInput("name is empty", "name")
         try:
             name.encode()
         except UnicodeEncodeError:

@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import os
+import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -15,10 +16,12 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from callmatch.concurrency import in_thread
-from callmatch.errors import CallmatchError, InvalidInput, InvalidType, one_of
+from callmatch.concurrency import in_thread, within
+from callmatch.errors import ENDING, CallmatchError, InvalidInput, InvalidType, one_of, said
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from tenacity import RetryCallState
 
 __all__ = ["Answer", "LiteLLM", "Model", "ModelLike", "RecordedModel", "Recorder"]
@@ -37,8 +40,10 @@ class Model(Protocol):
             prompt: All that there is to know, the schema of the answer included.
             schema: The JSON Schema of the answer.
 
-        It may be asynchronous. Any exception says that there is no answer: the judge asks again, unless it has a
-        ``status_code`` that says that this is in vain.
+        It may be asynchronous; then it must not block, as all asynchronous models share an event loop, and what blocks
+        it can't be ended by a time-out. Whatever is raised says that there is no answer: the judge asks again, unless
+        it has a ``status_code`` that says that this is in vain, or is no `Exception`, such as `SystemExit`. Ctrl-C goes
+        through.
         """
 
 
@@ -51,8 +56,14 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 IN_VAIN = (400, 401, 403, 404, 422)
 """The HTTP status codes that another try doesn't change."""
 
-IN_AN_ERROR = 500
-"""So many characters of a message of others are told."""
+MOST_READ = 100_000
+"""How many characters of an answer are read; more is no answer."""
+
+MOST_IN_VAIN = 1_000_000
+"""How many characters are read of what begins like JSON in an answer and isn't, which is read again from each brace. A
+beginning counts `LEAST_IN_VAIN` at least."""
+
+LEAST_IN_VAIN = 1000
 
 
 class NoAnswer(Exception):
@@ -82,7 +93,7 @@ async def ask(
     """Ask a model until it gives an answer of the schema.
 
     Raises:
-        NoAnswer: It never did; with the last reason.
+        NoAnswer: It never did; with the last reason, which may be anything that it raised.
     """
     import asyncio  # noqa: PLC0415 - only when a model is asked, as it takes its time
 
@@ -97,19 +108,26 @@ async def ask(
     )
     try:
         return await tries(_ask_once, model, prompt, schema, timeout)
-    except Exception as error:
+    except (*ENDING, asyncio.CancelledError):  # of whoever waits, as one of the model is another error by now
+        raise
+    except BaseException as error:
         count = tries.statistics["attempt_number"]
-        raise NoAnswer(f"{told(error)} ({count} {'try' if count == 1 else 'tries'})") from error
+        why = said(error).removeprefix(f"{NoAnswer.__name__}: ")
+        raise NoAnswer(f"{why} ({count} {'try' if count == 1 else 'tries'})") from error
 
 
 async def _ask_once(model: ModelLike, prompt: str, schema: dict[str, Any], timeout: float) -> dict[str, Any]:
     import asyncio  # noqa: PLC0415
 
+    async def call() -> object:
+        try:
+            return await _call(model, prompt, schema, timeout)
+        except asyncio.TimeoutError as error:  # which is not the one below
+            raise NoAnswer(said(error)) from error
+
     try:
-        answer = await asyncio.wait_for(_call(model, prompt, schema, timeout), timeout)
+        answer = await within(timeout, call())
     except asyncio.TimeoutError as error:
-        if str(error):  # the model's own
-            raise
         raise NoAnswer(f"no answer within {timeout:g} s") from error
     return read_answer(answer, schema)
 
@@ -117,10 +135,7 @@ async def _ask_once(model: ModelLike, prompt: str, schema: dict[str, Any], timeo
 async def _call(model: Any, prompt: str, schema: dict[str, Any], timeout: float | None = None) -> object:
     if isinstance(model, str):
         model = LiteLLM(model, **({} if timeout is None else {"timeout": timeout}))
-    if hasattr(model, "generate"):
-        call = partial(model.generate, prompt, schema)
-    else:
-        call = partial(model, prompt, schema) if _takes_schema(model) else partial(model, prompt)
+    call = _bound(model, prompt, schema)
     # What blocks waits in a thread, since others wait for their answers as well.
     answer = call() if _is_async(call.func) else await in_thread(call)
     return await answer if inspect.isawaitable(answer) else answer
@@ -131,14 +146,25 @@ def _is_async(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def _takes_schema(function: Any) -> bool:
-    """Whether a function asks for the schema: by its name, or as the second thing that it can't do without."""
+def _bound(model: Any, prompt: str, schema: dict[str, Any]) -> partial[Any]:
+    """The call of a model. A function gets the schema if it has a parameter for it.
+
+    That is one that can be given by its name alone, the second one if it has the name, or the second one that the
+    function can't do without.
+    """
+    is_object = hasattr(model, "generate")
+    function = model.generate if is_object else model
+    parameters: Mapping[str, inspect.Parameter]
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # one that is not written in Python
-        return False
+        parameters = {}
+    if "schema" in parameters and parameters["schema"].kind is inspect.Parameter.KEYWORD_ONLY:
+        return partial(function, prompt, schema=schema)
     needed = [one for one in parameters.values() if one.default is one.empty and one.kind in POSITIONAL]
-    return len(needed) > 1 or list(parameters)[1:2] == ["schema"]
+    if is_object or len(needed) > 1 or list(parameters)[1:2] == ["schema"]:
+        return partial(function, prompt, schema)
+    return partial(function, prompt)
 
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -165,16 +191,6 @@ def _wait(state: RetryCallState) -> float:
     return min(max(wait_random_exponential(FIRST_WAIT, LONGEST_WAIT)(state), wanted), LONGEST_WAIT)
 
 
-def told(error: Exception) -> str:
-    """An error in a few words."""
-    said = str(error).encode(errors="backslashreplace").decode()
-    if len(said) > IN_AN_ERROR:
-        said = f"{said[:IN_AN_ERROR]}…"
-    if isinstance(error, (NoAnswer, CallmatchError)):
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
 # -- reading answers
 
 
@@ -197,26 +213,38 @@ def read_answer(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _object_in(text: str, names: Sequence[str]) -> dict[str, Any]:
     """The one JSON object with these names; models put words and fences around it, and think aloud."""
-    found: list[dict[str, Any]] = []
-    start = text.find("{")
-    while start >= 0:
+    if len(text) > MOST_READ:
+        raise NoAnswer(f"the answer is too long to be read: it has {len(text)} characters, and {MOST_READ} may be")
+    wanted = " and ".join(names)
+    found: dict[str, Any] | None = None
+    left = MOST_IN_VAIN
+    start = BEGINNING.search(text)
+    while start:
+        place = start.start()
         try:
-            value, end = DECODER.raw_decode(text, start)
-        except ValueError:
-            end = start + 1
+            value, end = DECODER.raw_decode(text, place)
+        except ValueError as error:
+            end = place + 1
+            left -= max(getattr(error, "pos", len(text)) - place, LEAST_IN_VAIN)
+            if left < 0:
+                raise NoAnswer(
+                    f"the answer holds too much that only begins like a JSON object: {text[:80]!r}"
+                ) from None
         except RecursionError:  # no answer is that deep, and to look on would take long
             break
         else:
-            if all(name in value for name in names) and value not in found:
-                found.append(value)
-        start = text.find("{", end)
-    if len(found) == 1:
-        return found[0]
-    wanted = " and ".join(names)
-    if not found:
+            if all(name in value for name in names):
+                if found is not None and value != found:
+                    raise NoAnswer(f"the answer holds different JSON objects with {wanted}")
+                found = value
+        start = BEGINNING.search(text, end)
+    if found is None:
         raise NoAnswer(f"the answer holds no JSON object with {wanted}: {text[:80]!r}")
-    raise NoAnswer(f"the answer holds {len(found)} different JSON objects with {wanted}")
+    return found
 
+
+BEGINNING = re.compile(r'\{(?=[ \t\n\r]*["}])')
+"""That of a JSON object. Formulas and code have many other braces."""
 
 DECODER = json.JSONDecoder(strict=False)
 """Models forget to escape the ends of lines."""
@@ -356,11 +384,16 @@ class Recorder:
     """A model that asks another one, keeps its answers in a file, and gives them again when it is asked the same.
 
     So tests can run without a network: an answer is found by the hash of the prompt and the schema, and a judge always
-    makes the same prompt of the same things. Only answers that can be used are kept.
+    makes the same prompt of the same things. Only answers that can be used are kept. What is asked several times at the
+    same time is asked once.
+
+    Several recorders, also of several processes, may write to one file; each gives what was in it when it was made, and
+    what it recorded itself. Of two answers to the same the later line counts.
 
     Args:
         model: What is asked if an answer isn't in the file; None: nothing is, and that is an error.
-        path: The JSON file. It is made if it is missing, unless there is no model.
+        path: The JSON Lines file, of an object with ``key`` and ``answer`` each. Lines are only ever added to it. It is
+            made if it is missing, unless there is no model. A line that a crash has cut off is left out.
 
     Raises:
         OSError: A file that may not be read, or is missing and there is no model.
@@ -370,7 +403,7 @@ class Recorder:
         >>> import asyncio, tempfile, pathlib
         >>> schema = {"properties": {"reason": {"type": "string"}}, "required": ["reason"]}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "answers.json")
+        ...     path = pathlib.Path(folder, "answers.jsonl")
         ...     recorded = asyncio.run(Recorder(lambda prompt: {"reason": "yes"}, path).generate("Why?", schema))
         ...     asyncio.run(Recorder(None, path).generate("Why?", schema))
         {'reason': 'yes'}
@@ -380,6 +413,7 @@ class Recorder:
         self.model = model_of(model)
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._asking: dict[str, Future[None]] = {}
         self._answers: dict[str, dict[str, Any]] = {}
         if model is None or self.path.exists():
             self._answers = _recorded(self.path)
@@ -390,28 +424,70 @@ class Recorder:
         Raises:
             InvalidInput: There is no recorded answer, and no model.
         """
+        import asyncio  # noqa: PLC0415
+        from concurrent.futures import Future  # noqa: PLC0415
+
         key = hashlib.sha256(json.dumps([prompt, schema], sort_keys=True).encode()).hexdigest()
-        if key in self._answers:
-            return self._answers[key]
-        if self.model is None:
+        if self.model is None and key not in self._answers:
             which = f"the prompt that begins {prompt[:60]!r}"
             raise InvalidInput(f"{self.path} has no answer to {which}: record it again, with a model", "model")
-        answer = read_answer(await _call(self.model, prompt, schema), schema)
-        with self._lock:
+        asked: Future[None] = Future()
+        asked.set_running_or_notify_cancel()  # so that it isn't cancelled with one of those that wait for it
+        while True:
+            with self._lock:
+                if key in self._answers:
+                    return self._answers[key]
+                others = self._asking.get(key)
+                if others is None:
+                    self._asking[key] = asked
+                    break
+            # It may be asked in another event loop. If there was no answer, the next one asks.
+            await asyncio.wrap_future(others)
+        try:
+            answer = read_answer(await _call(self.model, prompt, schema), schema)
+            _record(self.path, key, answer)
             self._answers[key] = answer
-            text = json.dumps(self._answers, indent=1, sort_keys=True, ensure_ascii=False)
-            # A file is never half written, whatever happens.
-            aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
-            aside.write_text(text + "\n", encoding="utf-8")
-            aside.replace(self.path)
-        return answer
+            return answer
+        finally:
+            with self._lock:
+                del self._asking[key]
+            asked.set_result(None)
+
+
+RECORDING = threading.Lock()
+
+
+def _record(path: Path, key: str, answer: dict[str, Any]) -> None:
+    line = json.dumps({"key": key, "answer": answer}, ensure_ascii=False).encode() + b"\n"
+    with RECORDING, path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a crash, or an editor
+                line = b"\n" + line
+        file.write(line)
 
 
 def _recorded(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        answers = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidInput(f"{path}: not JSON: {error}", str(path)) from None
-    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
-        raise InvalidInput(f"{path}: not a file of a Recorder, which holds an object of answers", str(path))
+    answers = {}
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+        except ValueError as error:
+            if line.startswith(BEGINS[: len(line)]):  # cut off by a crash
+                continue
+            raise InvalidInput(f"{path}:{number}: not JSON: {error}", str(path)) from None
+        except RecursionError:
+            one = None
+        match one:
+            case {"key": str(key), "answer": dict(answer)}:
+                answers[key] = answer
+            case _:
+                what = 'not a line of a Recorder, which holds an object with "key" and "answer"'
+                raise InvalidInput(f"{path}:{number}: {what}", str(path))
     return answers
+
+
+BEGINS = b'{"key": "'
+"""How the lines of a recorder begin."""

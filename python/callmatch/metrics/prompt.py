@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from callmatch import _core
 from callmatch.metrics.metric import Case
 from callmatch.targets import NOUNS, On, Subject
-from callmatch.trace import Span
+from callmatch.trace import Span, Trace
 
-__all__ = ["prompt_for"]
+__all__ = ["Prompts"]
 
 MOST_CHARACTERS = 40_000
 """How long the data may be."""
@@ -43,8 +43,8 @@ Answer with one JSON object of this JSON Schema, and with nothing else:
 {schema}"""
 
 
-def prompt_for(evaluation_prompt: str, subject: Subject, case: Case, schema: Mapping[str, Any]) -> str:
-    """Make the prompt that asks a model to judge.
+class Prompts:
+    """Makes the prompts that ask a model to judge what was found in a trace.
 
     What comes from a trace or a test is data, and can't pass for anything else: each value is JSON on one line, in
     which control characters and those that can't be seen are escapes, and the lines around all of it carry a hash of
@@ -52,25 +52,40 @@ def prompt_for(evaluation_prompt: str, subject: Subject, case: Case, schema: Map
 
     Args:
         evaluation_prompt: The criterion, which is trusted.
-        subject: What is judged.
-        case: What it is held to.
+        case: What is judged, and what that is held to.
         schema: The JSON Schema of the answer.
     """
-    what = WHOLES.get(subject.on) or f"one {NOUNS[subject.on][0]}"
-    held_to = _held_to(subject, case)
-    names = ", ".join(f"`{line.label}`" for line in held_to)
-    about = [Line(f"# What is judged: {what}"), *_judged(subject)]
-    if held_to:
-        about += [Line("# What it is held to"), *held_to]
-    data = _fitted(about, list(_steps(subject)))
-    return PROMPT.format(
-        criterion=evaluation_prompt.strip(),
-        what=what,
-        mark=_mark(data),
-        hold=f" Hold it to {names} as well." if names else "",
-        data=data,
-        schema=json.dumps(schema, ensure_ascii=False),
-    )
+
+    def __init__(self, evaluation_prompt: str, case: Case, schema: Mapping[str, Any]) -> None:
+        self.criterion = evaluation_prompt.strip()
+        self.case = case
+        self.schema = json.dumps(schema, ensure_ascii=False)
+        self._happened: tuple[Trace, On, Happened] | None = None
+
+    def of(self, subject: Subject) -> str:
+        """The prompt for one of those things."""
+        what = WHOLES.get(subject.on) or f"one {NOUNS[subject.on][0]}"
+        held_to = _held_to(subject, self.case)
+        names = ", ".join(f"`{line.label}`" for line in held_to)
+        about = [Line(f"# What is judged: {what}"), *_judged(subject)]
+        if held_to:
+            about += [Line("# What it is held to"), *held_to]
+        data = _fitted([*about, Line("# All that happened")], self._all_that_happened(subject), subject)
+        return PROMPT.format(
+            criterion=self.criterion,
+            what=what,
+            mark=_mark(data),
+            hold=f" Hold it to {names} as well." if names else "",
+            data=data,
+            schema=self.schema,
+        )
+
+    def _all_that_happened(self, subject: Subject) -> Happened:
+        """The steps of the subject's trace: all spans are of one and share them, and turns each have their own."""
+        known = self._happened
+        if known is None or known[0] is not subject.trace or known[1] != subject.on:
+            known = self._happened = (subject.trace, subject.on, Happened(subject.trace, subject.on))
+        return known[2]
 
 
 class Value:
@@ -82,12 +97,17 @@ class Value:
     @cached_property
     def text(self) -> str:
         """What a cut counts: a text itself, and the JSON of all else."""
-        return self.value if isinstance(self.value, str) else _json(self.value)
+        return self.value if isinstance(self.value, str) else self.json
+
+    @cached_property
+    def json(self) -> str:
+        """The JSON of all of it."""
+        return _json(self.value)
 
     def upto(self, limit: int) -> str:
         """The JSON; of a long value the beginning and the end and, outside of all quotes, how much is cut between."""
         if len(self.text) <= limit:
-            return _json(self.value)
+            return self.json
         half = limit // 2
         cut = f"[{len(self.text) - 2 * half} characters are cut here]"
         return f"{_json(self.text[:half])} {cut} {_json(self.text[-half:])}"
@@ -103,10 +123,6 @@ class Line(NamedTuple):
         """The line, of which no value is longer."""
         values = (f"{name}={value.upto(limit)}" if name else value.upto(limit) for name, value in self.values.items())
         return f"{self.label}: {' '.join(values)}" if self.values else self.label
-
-
-Step = Callable[[], Line]
-"""A line that is made only if it is shown: traces may be long."""
 
 
 def _line(label: str, value: object) -> Line:
@@ -141,56 +157,103 @@ def _judged(subject: Subject) -> Iterator[Line]:
     yield _line(came_out, subject.output)
 
 
-def _steps(subject: Subject) -> Iterator[Step]:
-    """What happened, turn by turn, without saying twice what is judged."""
-    turns = subject.trace.turns
-    for number, turn in enumerate(turns, 1):
-        label = f"turn {number}, " if len(turns) > 1 else ""
-        is_judged = subject.on == "turn" or (subject.on == "response" and number == len(turns))
-        if not is_judged and turn.input is not None:
-            yield partial(_line, f"{label}user", turn.input)
-        if not turn.spans("tool_call"):
-            yield partial(Line, f"{label}tool calls: {'none' if turn.tool_calls_reported else 'not recorded'}")
-        for span in turn.recorded:
-            yield partial(_span, label, span, is_judged=span is subject.span)
-        if not is_judged and turn.output is not None:
-            yield partial(_line, f"{label}assistant", turn.output)
+class Happened:
+    """The steps of a trace, turn by turn, without saying twice what is judged.
+
+    Traces may be long, so a line is made only if it is shown, and only once for all that is judged.
+    """
+
+    def __init__(self, trace: Trace, on: On) -> None:
+        self._steps: list[tuple[str, Callable[[], Line]]] = []
+        self._places: dict[int, list[int]] = {}
+        self._lines: dict[int, Line] = {}
+        self._texts: dict[tuple[int, int], str] = {}
+        turns = trace.turns
+        for number, turn in enumerate(turns, 1):
+            label = f"turn {number}, " if len(turns) > 1 else ""
+            is_judged = on == "turn" or (on == "response" and number == len(turns))
+            if not is_judged and turn.input is not None:
+                self._add(f"{label}user", turn.input)
+            if not turn.spans("tool_call"):
+                words = f"{label}tool calls: {'none' if turn.tool_calls_reported else 'not recorded'}"
+                self._steps.append((words, partial(Line, words)))
+            for span in turn.recorded:
+                self._places.setdefault(id(span), []).append(len(self._steps))
+                self._steps.append((f"{label}{span.kind}", partial(_span, f"{label}{span.kind}", span)))
+            if not is_judged and turn.output is not None:
+                self._add(f"{label}assistant", turn.output)
+
+    def _add(self, label: str, value: object) -> None:
+        self._steps.append((label, partial(_line, label, value)))
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def places(self, span: Span | None) -> list[int]:
+        """Where a span is among the steps."""
+        return self._places.get(id(span), [])
+
+    def text(self, place: int, limit: int, judged: Sequence[int]) -> str:
+        """The line of a step, of which no value is longer than a limit."""
+        if place in judged:
+            return f"{self._steps[place][0]}: the one that is judged"
+        text = self._texts.get((place, limit))
+        if text is None:
+            line = self._lines.get(place)
+            if line is None:
+                line = self._lines[place] = self._steps[place][1]()
+            text = self._texts[place, limit] = line.upto(limit)
+        return text
 
 
-def _span(label: str, span: Span, *, is_judged: bool) -> Line:
-    if is_judged:
-        return Line(f"{label}{span.kind}: the one that is judged")
+def _span(label: str, span: Span) -> Line:
     named = ((name, getattr(span, name)) for name in ("name", "agent", "status", "error", "input", "output"))
-    return Line(f"{label}{span.kind}", {name: Value(value) for name, value in named if value is not None})
+    return Line(label, {name: Value(value) for name, value in named if value is not None})
 
 
-def _fitted(about: Sequence[Line], steps: Sequence[Step]) -> str:
-    """All lines. If they are too long, values are cut and then steps left out, always in the middle."""
-    step = cache(lambda place: steps[place]())
+def _fitted(about: Sequence[Line], happened: Happened, subject: Subject) -> str:
+    """All lines. If they are too long, values are cut, then steps left out, far from what is judged and both ends."""
+    judged = happened.places(subject.span)
     limit, most = MOST_CHARACTERS, MOST_STEPS
-    while True:
-        left_out = max(len(steps) - most, 0)
-        start = most - most // 2 if left_out else len(steps)
-        lines = [*about, Line("# All that happened"), *map(step, range(start))]
-        if left_out:
-            lines += [Line(f"[{left_out} steps are left out here]"), *map(step, range(start + left_out, len(steps)))]
-        if (data := _joined(lines, limit)) is not None:
-            return data
+
+    def texts() -> Iterator[str]:
+        yield from (line.upto(limit) for line in about)
+        end = 0
+        for shown in [*_shown(len(happened), most, judged[0] if judged else None), range(len(happened), len(happened))]:
+            if shown.start > end:
+                yield f"[{shown.start - end} steps are left out here]"
+            yield from (happened.text(place, limit, judged) for place in shown)
+            end = shown.stop
+
+    while (data := _joined(texts())) is None:
         if limit > SHORT:
             limit = max(limit // 2, SHORT)
         else:
             most //= 2
+    return data
 
 
-def _joined(lines: Iterable[Line], limit: int) -> str | None:
-    """The lines with no value longer than a limit, unless that is too long."""
-    texts, length = [], 0
-    for line in lines:
-        texts.append(line.upto(limit))
-        length += len(texts[-1]) + 1
+def _shown(count: int, most: int, judged: int | None) -> list[range]:
+    """Which steps are shown: the first and the last, and those around what is judged if it is far from both."""
+    if count <= most:
+        return [range(count)]
+    first, last, near = most - most // 2, count - most // 2, max(most // 2, 1)
+    if judged is None or judged + near // 2 < first or judged - near // 2 >= last or not most:
+        return [range(first), range(last, count)]
+    first, last = (most - near + 1) // 2, count - (most - near) // 2
+    start = min(max(judged - near // 2, first), last - near)
+    return [range(first), range(start, start + near), range(last, count)]
+
+
+def _joined(texts: Iterable[str]) -> str | None:
+    """The lines, unless they are too long."""
+    shown, length = [], 0
+    for text in texts:
+        shown.append(text)
+        length += len(text) + 1
         if length > MOST_CHARACTERS:
             return None
-    return "\n".join(texts)
+    return "\n".join(shown)
 
 
 def _json(value: object) -> str:
