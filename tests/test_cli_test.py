@@ -259,6 +259,77 @@ def test_an_interrupted_run_ends_at_once_and_writes_nothing(folder):
     assert not list(folder.glob("*o.json*"))
 
 
+LEAVES = "import sys\ndef leaves(output) -> bool:\n    sys.exit(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "judged", "checked"),
+    [
+        (LEAVES, 1, 0),
+        (LEAVES.replace("sys.exit(0)", "raise SystemExit"), 1, 0),
+        (LEAVES + "sys.exit(0)\n", 2, 1),
+        ("import leaving_checks_of_this_test as own\nraise SystemExit\n", 2, 1),
+        (LEAVES + "def __getattr__(name):\n    sys.exit(0)\n", 1, 0),
+        ("import sys\ndef __getattr__(name):\n    sys.exit(0)\n", 2, 1),
+        (LEAVES.replace("sys.exit(0)", "import pytest; pytest.fail('no')"), 1, 0),
+    ],
+)
+def test_code_that_leaves_does_not_pass(module, judged, checked):
+    Path("leaving_checks_of_this_test.py").write_text(module)
+    metric = {"type": "code_metric", "function": "leaving_checks_of_this_test:leaves"}
+    write("tests.json", {"tests": [{"id": "good"}], "metrics": [metric]})
+    for arguments, code in ((("test", "tests.json", "--traces", "traces.jsonl"), judged), (CHECK, checked)):
+        command = [sys.executable, "-m", "callmatch", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done
+        assert done.stdout or done.stderr
+        assert "Traceback" not in done.stderr
+
+
+CHECK = ("metrics", "check", "tests.json")
+
+
+@pytest.mark.parametrize("leaves", ["sys.exit(0)", "sys.exit()", "raise SystemExit('done')", "quit()"])
+def test_the_exit_status_is_always_one_that_the_command_decided_on(leaves):
+    program = f"""
+import sys
+from callmatch.cli import main
+from callmatch.testsets import TestSet
+
+def foreign(*arguments, **options):
+    {leaves}
+
+TestSet.load = foreign
+main(["test", "tests.json", "--traces", "traces.jsonl"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert "SystemExit" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="about signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("where", ["imported", "called"])
+def test_a_signal_ends_the_command_whatever_code_runs(number, where):
+    wait = "import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(30)\n"
+    body = "    " + wait.replace("\n", "\n    ") if where == "called" else "    return True"
+    Path("slow_checks_of_this_test.py").write_text(wait * (where == "imported") + f"def wait(output):\n{body}\n")
+    metric = {"type": "code_metric", "function": "slow_checks_of_this_test:wait"}
+    write("tests.json", {"tests": [{"id": "good"}], "metrics": [metric]})
+    arguments = CHECK if where == "imported" else ("test", "tests.json", "--traces", "traces.jsonl")
+    command = [sys.executable, "-m", "callmatch", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        limit = time.monotonic() + 20
+        while not Path("begun").exists() and time.monotonic() < limit:
+            time.sleep(0.02)
+        process.send_signal(number)
+        shown, message = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert not shown
+    assert b"Traceback" not in message
+
+
 # callmatch metrics check
 
 
@@ -282,6 +353,18 @@ def test_metrics_that_are_right(data):
         ({**WRONG, "target": "tool_call"}, ["argumets", "match", "target"]),
         (JUDGE, ["evaluation_prompt", "max_span", "name", "target.name", "threshold"]),
         ({"type": "tool_call_trajektory"}, ["type"]),
+        # What is wrong inside a target is left out, and not all of it.
+        ({**RIGHT, "target": {"on": "tol_call", "nme": "x"}}, ["target.nme", "target.on"]),
+        (
+            {**RIGHT, "target": {"on": "tol_call", "nme": "x", "aggregate": "al", "name": ""}, "match": "exat"},
+            ["match", "target.aggregate", "target.name", "target.nme", "target.on"],
+        ),
+        ({**RIGHT, "target": {"on": "tool_call", "nme": "x"}}, ["target", "target.nme"]),
+        ({**RIGHT, "target": {"on": "run", "name": "x", "within": "y"}}, ["target.name", "target.within"]),
+        # What goes with one word for what is judged and not with another one is not held against a wrong word.
+        ({**RIGHT, "target": {"on": "tol_call", "name": "x", "aggregate": 0.5}}, ["target.on"]),
+        ({**RIGHT, "target": {"on": 5, "name": "x"}}, ["target.on"]),
+        ({**RIGHT, "a.b": 1, "target": {"on": "run", "c[0]": 1}, "match": 5}, ["a.b", "match", "target.c[0]"]),
         # What is missing hides nothing: a threshold is held against a range, and categories against each other.
         ({"type": "numeric_judge", "name": "n", "threshold": 2}, ["evaluation_prompt", "threshold"]),
         (
@@ -335,6 +418,24 @@ def test_faults_are_shown_with_file_and_line():
     assert all(line.startswith(start) for line, start in zip(lines[2:], starts, strict=True))
     assert 'did you mean "exact"' in lines[2]
     assert "conversation" in lines[3]
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml", "jsonl"])
+def test_the_faults_of_many_metrics_take_no_quadratic_time(ending):
+    count = 1000
+    wrong = {"type": "tool_call_trajectory", "match": "exat", "target": {"on": "runn"}}
+    if ending == "json":
+        write("metrics.json", json.dumps([wrong] * count, indent=0))
+    elif ending == "jsonl":
+        write("metrics.jsonl", (json.dumps(wrong) + "\n") * count)
+    else:
+        write("metrics.yaml", "- type: tool_call_trajectory\n  match: exat\n  target: runn\n" * count)
+    start = time.monotonic()
+    shown = json.loads(run("metrics", "check", f"metrics.{ending}", "--json", code=1).stdout)
+    assert time.monotonic() - start < 30
+    lines = [[fault["line"] for fault in metric["faults"]] for metric in shown["metrics"]]
+    assert all(len(found) == 2 and None not in found for found in lines)
+    assert lines == sorted(lines)
 
 
 def test_no_metrics_and_no_file():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callmatch import CallmatchError, InvalidInput
-from callmatch.documents import line_of, load, loads, place_told, save, writing
+from callmatch.documents import Lines, load, loads, place_told, save, writing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="about file modes of POSIX")
 
@@ -67,7 +67,7 @@ def test_of_several_merged_mappings_the_first_counts():
         ("a: !!set {b}", 1, "no JSON value"),
         ("a: !!binary aGk=", 1, "no JSON value"),
         ("a: !!int x", 1, "no int"),
-        ("a: " + "9" * 5000, 1, "no int"),
+        ("a: " + "9" * 100_001, 1, "no int"),
         ("a: 1\n---\nb: 2", 2, "another document"),
         ("a: 1\nb: \x01", 2, "unacceptable character"),
         ("a: 1\nb: *nope", 2, "nope"),
@@ -104,7 +104,7 @@ def test_aliases_that_stand_for_too_much_are_refused_soon(kind, monkeypatch):
         ('{\n  "a": 1,\n}', "file.json:3: ", "column 1"),
         ('{"a": 1', "file.json:1: ", "column"),
         ("[" * 100_000, "file.json:1: ", "nested too deeply"),
-        ("1" * 5000, "file.json:1: ", "not JSON"),
+        ("1" * 100_001, "file.json:1: ", "an integer of more than 100,000 digits"),
         ("", "file.json: ", "empty"),
         (" \n", "file.json: ", "empty"),
     ],
@@ -198,6 +198,25 @@ def test_what_was_saved_is_read_again(tmp_path_factory, ending, value):
     assert load(path) == value
 
 
+@pytest.mark.parametrize("ending", ["json", "jsonl", "yaml"])
+@pytest.mark.parametrize("digits", [639, 640, 641, 4300, 4301, 5000, 99_999, 100_000])
+def test_integers_are_saved_and_read_whole_whatever_the_limit_of_python(tmp_path, ending, digits):
+    """Python has a limit for the whole process, of 4300 digits or what it was set to; at least 640."""
+    value = [{"a": [sign * (10**digits - 1 - low), '"1"', f"{'1' * 50}"]} for sign in (1, -1) for low in (0, 123)]
+    value += [{"smallest": 10 ** (digits - 1)}]
+    save(tmp_path / f"a.{ending}", value)
+    assert load(tmp_path / f"a.{ending}") == value
+    assert f"{'9' * (digits - 3)}876" in (tmp_path / f"a.{ending}").read_text()
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "yaml"])
+@pytest.mark.parametrize(("sign", "power"), [(1, 100_000), (-1, 100_000), (1, 300_000)])
+def test_an_integer_of_too_many_digits_is_refused_and_nothing_written(tmp_path, ending, sign, power):
+    with pytest.raises(InvalidInput, match="100,000 digits"):
+        save(tmp_path / f"a.{ending}", [{"a": sign * 10**power}])
+    assert not list(tmp_path.iterdir())
+
+
 @posix
 def test_a_file_that_is_replaced_keeps_its_mode_and_one_that_breaks_off_its_content(tmp_path):
     path = tmp_path / "a.json"
@@ -250,7 +269,23 @@ tests:
 def test_the_line_of_a_place(tmp_path, ending, place, line):
     path = tmp_path / f"a.{ending}"
     path.write_text(TEXTS[ending])
-    assert line_of(path, place) == line
+    assert Lines(path).of(place) == line
+
+
+def test_the_lines_of_many_places_are_found_in_one_reading(tmp_path):
+    count = 2000
+    for ending, text in (
+        ("json", '{"metrics": [\n' + ",\n".join(f'{{"n": {n}}}' for n in range(count)) + "\n]}"),
+        ("yaml", "metrics:\n" + "".join(f"- n: {n}\n" for n in range(count))),
+        ("jsonl", "\n" + "".join(f'{{"n": {n}}}\n' for n in range(count))),
+    ):
+        path = tmp_path / f"many.{ending}"
+        path.write_text(text)
+        lines = Lines(path)
+        root = "" if ending == "jsonl" else "metrics"
+        start = time.monotonic()
+        assert [lines.of(f"{root}[{n}].n") for n in range(count)] == [n + 2 for n in range(count)]
+        assert time.monotonic() - start < 10
 
 
 def test_errors_about_data_tell_its_file_and_line(tmp_path):

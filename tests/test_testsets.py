@@ -3,15 +3,18 @@
 import asyncio
 import itertools
 import json
+import sys
 import threading
 import time
 from functools import partial
+from types import FunctionType
 from xml.etree import ElementTree
 
 import pytest
 
 from callmatch import CallmatchError, InvalidInput, InvalidType, MetricResult, Trace, Traces
-from callmatch.metrics import ToolCallTrajectory, code_metric
+from callmatch.metrics import NumericJudge, RecordedModel, ToolCallTrajectory, code_metric
+from callmatch.metrics.metric import Metric
 from callmatch.response_mapping import ResponseMapping
 from callmatch.testsets import Test, TestResult, TestResults, TestSet, roll_up
 
@@ -127,6 +130,54 @@ def test_lines_have_no_place_for_what_belongs_to_the_set(tmp_path):
         with pytest.raises(InvalidInput, match=held):
             TestSet(tests=[], **whole).save(tmp_path / "set.jsonl")
     assert not list(tmp_path.iterdir())
+
+
+class Typeless(ToolCallTrajectory):
+    """A kind of metric without a type of its own."""
+
+
+def nested():
+    def inside(trace) -> bool:
+        return True
+
+    return inside
+
+
+OF_MAIN = FunctionType((lambda trace: True).__code__, {"__name__": "__main__"}, "of_main")
+OF_MAIN.__qualname__ = "of_main"
+
+
+@pytest.mark.parametrize(
+    ("metric", "fact"),
+    [
+        (lambda: code_metric(lambda output: True), "define it with def"),
+        (lambda: code_metric(nested()), "define it with def"),
+        (lambda: code_metric(partial(passes.function), name="part"), "define it with def"),
+        (lambda: code_metric(OF_MAIN), "__main__"),
+        (Typeless, "Typeless"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["json", "yaml", "jsonl"])
+def test_a_set_is_not_saved_with_a_metric_that_could_not_be_read(tmp_path, monkeypatch, metric, fact, ending):
+    monkeypatch.setattr(sys.modules["__main__"], "of_main", OF_MAIN, raising=False)
+    made = metric()
+    sets = {"tests[1].metrics[1]": TestSet(tests=[{}, {"metrics": [passes, made]}])}
+    if ending != "jsonl":
+        sets["metrics[0]"] = TestSet(tests=[{}], metrics=[made])
+    for place, tests in sets.items():
+        with pytest.raises(InvalidInput, match=fact) as caught:
+            tests.save(tmp_path / f"set.{ending}")
+        assert caught.value.path == place
+        assert str(caught.value).startswith(f"{place}: ")
+        assert made.name in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_set_is_saved_with_metrics_that_can_be_read(tmp_path):
+    judge = NumericJudge(name="tone", evaluation_prompt="Polite?", model=RecordedModel("{}"))
+    TestSet(tests=[{}], metrics=[passes, judge]).save(tmp_path / "set.yaml")
+    loaded = TestSet.load(tmp_path / "set.yaml", model=judge.model)
+    assert loaded.metrics == (passes, judge)
 
 
 def test_yaml_as_people_write_it(tmp_path):
@@ -270,10 +321,15 @@ class Wordless(Exception):
         (RuntimeError(EVIL), "\\u001b[31m"),
         (Wordless(), "Wordless"),
         (asyncio.CancelledError(), "cancelled"),
+        (SystemExit(0), "SystemExit: 0"),
+        (SystemExit(), "SystemExit"),
+        (pytest.fail.Exception("no refund"), "Failed: no refund"),
+        (pytest.skip.Exception("no network"), "Skipped: no network"),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
-def test_an_agent_that_raises(error, fact, is_async):
+@pytest.mark.parametrize("in_own_loop", [False, True])
+def test_an_agent_that_raises(error, fact, is_async, in_own_loop):
     def agent(message):
         if message == "x":
             raise error
@@ -283,10 +339,35 @@ def test_an_agent_that_raises(error, fact, is_async):
         return agent(message)
 
     tests = TestSet(tests=[{"input": "x"}, {"input": "y", "expected_tool_calls": []}])
-    first, second = tests.run(asynchronous if is_async else agent)
+    tested = asynchronous if is_async else agent
+    first, second = asyncio.run(tests.run_async(tested)) if in_own_loop else tests.run(tested)
     assert (first.verdict, second.verdict) == ("error", "passed")
     assert fact in first.error
     assert not {*first.error} & {*EVIL[:7]} - {*"[31m"}
+
+
+OF_OTHERS = [SystemExit(0), asyncio.CancelledError(), pytest.fail.Exception("x"), RuntimeError("x")]
+"""What code of others may raise."""
+
+
+def raises(error):
+    raise error
+
+
+@pytest.mark.parametrize("error", OF_OTHERS)
+def test_an_answer_that_raises_while_it_is_read_is_the_error_of_its_test(error):
+    class Answer(dict):
+        def items(self):
+            raise error
+
+        __iter__ = keys = __getitem__ = items
+
+    answers = {"x": Answer(output="x"), "y": {"tool_calls": []}}
+    first, second = TestSet(
+        tests=[{"id": "a", "input": "x"}, {"id": "b", "input": "y", "expected_tool_calls": []}]
+    ).run(lambda message: answers[message])
+    assert (first.verdict, second.verdict) == ("error", "passed")
+    assert type(error).__name__ in first.error
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -299,6 +380,11 @@ def test_an_interrupt_ends_the_run(is_async):
 
     with pytest.raises(KeyboardInterrupt):
         one().run(asynchronous if is_async else agent)
+
+
+def test_an_interrupt_of_a_metric_ends_the_run():
+    with pytest.raises(KeyboardInterrupt):
+        one(metrics=[code_metric(lambda trace: raises(KeyboardInterrupt()))]).run([GOOD])
 
 
 def test_an_agent_that_takes_too_long():
@@ -382,6 +468,78 @@ def test_an_agent_may_tell_the_whole_conversation_each_time():
     assert [turn.input for turn in result.trace.turns] == ["one", "two"]
 
 
+def told_calls(trace):
+    return [(turn.output, [(made.name, made.input) for made in turn.spans("tool_call")]) for turn in trace.turns]
+
+
+MESSAGES = [f"message {n}" for n in range(1, 7)]
+CALLS_MADE = [call("track", order=n) for n in range(1, 7)]
+SAID_AND_DONE = [(f"to {m}", [("track", {"order": n})]) for n, m in enumerate(MESSAGES, 1)]
+
+
+def turn_messages(number, message):
+    """What an agent with messages has of a turn; the ids of its calls are others each time."""
+    made = {"id": f"c-{next(IDS)}", "function": {"name": "track", "arguments": json.dumps({"order": number})}}
+    return [
+        {"role": "user", "content": message},
+        {"role": "assistant", "content": None, "tool_calls": [made]},
+        {"role": "tool", "tool_call_id": made["id"], "content": "here"},
+        {"role": "assistant", "content": f"to {message.removesuffix(' (lang: en)')}"},
+    ]
+
+
+IDS = itertools.count()
+GREETING = {"role": "assistant", "content": "Hello, how can I help?"}
+
+
+@pytest.mark.parametrize("suffix", ["", " (lang: en)"])
+@pytest.mark.parametrize("greets", ["never", "always", "later"])
+@pytest.mark.parametrize("tells", ["the new turn", "the whole history"])
+def test_calls_count_once_however_an_agent_tells_of_a_conversation(suffix, greets, tells):
+    def agent(message, messages):
+        count = sum(said["role"] == "user" for said in messages)
+        first = 1 if tells == "the whole history" else count
+        told = [part for n in range(first, count + 1) for part in turn_messages(n, MESSAGES[n - 1] + suffix)]
+        is_greeting = first == 1 and (greets == "always" or (greets == "later" and count > 1))
+        return [GREETING, *told] if is_greeting else told
+
+    tests = TestSet(tests=[{"id": "t", "input": MESSAGES, "expected_tool_calls": CALLS_MADE}])
+    exact = ToolCallTrajectory(match="exact", target="conversation")
+    (result,) = tests.model_copy(update={"metrics": (exact,)}).run(agent)
+    assert result.verdict == "passed"
+    greeted = greets == "always" or (greets == "later" and tells == "the whole history")
+    assert told_calls(result.trace) == [(GREETING["content"], [])] * greeted + SAID_AND_DONE
+    inputs = [None] * greeted + [message + suffix for message in MESSAGES]
+    assert [turn.input for turn in result.trace.turns] == inputs
+
+
+def test_a_history_that_tells_of_no_messages_of_the_user_gets_those_of_the_test():
+    def agent(messages):
+        count = sum(said["role"] == "user" for said in messages)
+        return {"turns": [{"output": str(n), "spans": []} for n in range(count)]}
+
+    (result,) = CONVERSATION.run(agent)
+    assert [(turn.input, turn.output) for turn in result.trace.turns] == [("one", "0"), ("two", "1")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_turns_that_are_alike_and_new_each_time_all_count(size):
+    """An agent that waits: what it does is the same each time, and never what it did before."""
+    turn = {"output": "wait", "spans": [{"kind": "tool_call", "name": "track", "input": {}}]}
+    tests = TestSet(tests=[{"id": "t", "input": ["m"] * 5}])
+    (result,) = tests.run(lambda message: {"turns": [turn] * size})
+    assert len(result.trace.turns) == 5 * size
+
+
+def test_an_answer_of_another_past_is_no_history():
+    answers = {
+        "one": [turn_messages(1, "one")],
+        "two": [turn_messages(9, "zero"), turn_messages(2, "two")],
+    }
+    (result,) = CONVERSATION.run(lambda message: [part for turn in answers[message] for part in turn])
+    assert [made.input["order"] for made in result.trace.tool_calls] == [1, 9, 2]
+
+
 def test_answers_of_several_conversations_are_none_of_one():
     ids = itertools.count()
     (result,) = CONVERSATION.run(lambda message: {"output": "x", "conversation_id": str(next(ids))})
@@ -456,6 +614,39 @@ def test_a_trace_that_was_not_recorded_is_the_error_of_its_test(tmp_path):
         assert verdict(one(), recorded) == "error"
 
 
+def test_what_is_not_there_is_told_in_few_words(tmp_path):
+    many = [GOOD.model_copy(update={"id": f"recorded-number-{n}"}) for n in range(500)]
+    (tmp_path / "traces.jsonl").write_text("".join(trace.model_dump_json() + "\n" for trace in many))
+    named = {trace.id: trace for trace in many}
+    for recorded in (many, named, Traces(tmp_path)):
+        for id, fact in (("recorded-numer-7", "did you mean 'recorded-number-7'"), ("zzz", "495 more")):
+            (result,) = one(id=id).run(recorded)
+            assert result.verdict == "error"
+            assert fact in result.error
+            assert id in result.error
+            assert len(result.error) < 400
+    results = TestResults(results=[TestResult(id=id, verdict="passed", reason="") for id in named])
+    for id, fact in (("recorded-numer-7", "did you mean 'recorded-number-7'"), ("zzz", "495 more")):
+        with pytest.raises(InvalidInput, match=fact) as caught:
+            results[id]
+        assert len(str(caught.value)) < 400
+    assert TestSet(tests=[{"id": "t"}]).run([])[0].error == "no trace of the test 't'; none was recorded"
+
+
+@pytest.mark.parametrize("error", OF_OTHERS)
+def test_a_record_that_raises_is_the_error_of_its_test(error):
+    class Record(dict):
+        def items(self):
+            raise error
+
+        __iter__ = keys = __getitem__ = items
+
+    tests = TestSet(tests=[{"id": "a"}, {"id": "b", "expected_tool_calls": []}])
+    first, second = tests.run({"a": Record(turns=[]), "b": BAD})
+    assert (first.verdict, second.verdict) == ("error", "passed")
+    assert type(error).__name__ in first.error
+
+
 @pytest.mark.parametrize("agent", [5, None, "traces.jsonl", [5], GOOD])
 def test_what_can_not_be_tested(agent):
     with pytest.raises(InvalidType, match="agent"):
@@ -463,7 +654,8 @@ def test_what_can_not_be_tested(agent):
 
 
 def test_options_that_can_not_be():
-    for options in ({"max_concurrency": 0}, {"max_concurrency": True}, {"timeout": 0}, {"timeout": "1"}):
+    numbers = (0, -1, True, False, "1")
+    for options in [{name: number} for name in ("max_concurrency", "timeout") for number in numbers]:
         with pytest.raises(InvalidInput, match=next(iter(options))):
             one().run(lambda _: "", **options)
     for options in ({"timeout": 1}, {"response_mapping": ResponseMapping()}):
@@ -559,6 +751,33 @@ def test_a_metric_that_crashes_is_its_own_error():
     assert verdict(one(metrics=[crashes, fails]), [GOOD]) == "failed"
 
 
+@pytest.mark.parametrize("error", OF_OTHERS)
+@pytest.mark.parametrize("in_own_loop", [False, True])
+def test_whatever_a_metric_raises_is_its_own_error(error, in_own_loop):
+    class InAThread(ToolCallTrajectory):
+        def _evaluate_case(self, case, target):
+            raise error
+
+        async def _evaluate_case_async(self, case, target):
+            return await Metric._evaluate_case_async(self, case, target)
+
+    class InTheLoop(ToolCallTrajectory):
+        async def _evaluate_case_async(self, case, target):
+            await asyncio.sleep(0)
+            raise error
+
+    async def asynchronous(trace):
+        raise error
+
+    kinds = [code_metric(lambda trace: raises(error)), code_metric(asynchronous), InTheLoop(), InAThread()]
+    tests = TestSet(tests=[{"id": "t", "metrics": [*kinds, passes]}, {"id": "u", "metrics": [passes]}])
+    recorded = {"t": GOOD, "u": GOOD}
+    first, second = asyncio.run(tests.run_async(recorded)) if in_own_loop else tests.run(recorded)
+    assert [metric.verdict for metric in first.metrics] == ["error"] * len(kinds) + ["passed"]
+    assert first.verdict == "error"
+    assert second.verdict == "passed"
+
+
 def test_metrics_see_what_the_test_holds():
     seen = []
 
@@ -633,7 +852,7 @@ def test_results_are_a_sequence_that_can_be_asked_by_id():
     assert not results.passed
     with pytest.raises(IndexError):
         results[5]
-    with pytest.raises(InvalidInput, match="the id of a test"):
+    with pytest.raises(InvalidInput, match="no result of the test 'f'; there are 'a', "):
         results["f"]
     with pytest.raises(InvalidType):
         results[1.5]
@@ -658,6 +877,36 @@ def test_results_are_saved_with_their_traces(tmp_path, ending):
     data = load(tmp_path / f"results.{ending}")
     assert TestResults.read({"results": data} if ending == "jsonl" else data) == results
     assert TestResults.read_json(results.model_dump_json()) == results
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "yaml"])
+def test_integers_of_any_usual_size_are_saved_whole(tmp_path, ending):
+    from callmatch.documents import load
+
+    recorded = Trace.from_parts(id="t", tool_calls=[call("pay", amount=10**5000, owed=[-(10**5000)])])
+    results = one(expected_tool_calls=[call("pay", amount=10**5000)]).run([recorded])
+    assert results.passed
+    results.save(tmp_path / f"results.{ending}")
+    data = load(tmp_path / f"results.{ending}")
+    assert TestResults.read({"results": data} if ending == "jsonl" else data).results == results.results
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "yaml"])
+def test_results_that_can_not_be_saved_tell_which_and_write_nothing(tmp_path, ending):
+    path = tmp_path / f"results.{ending}"
+    path.write_text("before")
+    beyond = Trace.from_parts(id="u", tool_calls=[call("pay", amount=10**100_000)])
+    metric = MetricResult._of("m", 1.0, "passed", True, "x", {"found": object()})
+    unwritable = TestResult.model_construct(id="u", verdict="passed", reason="x", metrics=(metric,))
+    good = TestResult(id="t", verdict="passed", reason="x")
+    for result, place in (
+        (TestResult(id="u", verdict="passed", reason="x", trace=beyond), r"results\[1\]\.trace: .*'u'"),
+        (unwritable, r"results\[1\]\.metrics: .*'u'"),
+    ):
+        with pytest.raises(InvalidInput, match=place):
+            TestResults(results=[good, good]).model_copy(update={"results": (good, result)}).save(path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "before"
 
 
 def test_a_table_shows_markup_and_escapes_as_they_are():

@@ -1126,6 +1126,11 @@ def test_what_python_writes_as_json_is_read_back():
     assert Trace.read_json(trace.model_dump_json()) == trace
 
 
+def test_an_integer_of_many_digits_is_read_back():
+    trace = Trace.from_parts(tool_calls=[{"name": "a", "arguments": {"n": 10**5000}}])
+    assert Trace.read_json(trace.model_dump_json()) == trace
+
+
 def test_a_path_that_is_too_long_to_read_is_cut():
     deep = "x"
     for _ in range(300):

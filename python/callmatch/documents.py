@@ -9,14 +9,31 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from callmatch import _core
-from callmatch.display import to_json
+from callmatch.display import MOST_DIGITS, OF_PYTHON, to_json
 from callmatch.errors import CallmatchError, InvalidInput, one_of
 
-__all__ = ["ENDINGS", "Format", "fault", "format_of", "line_of", "load", "loads", "place_told", "save", "writing"]
+if TYPE_CHECKING:
+    from ruamel.yaml.nodes import Node
+
+__all__ = [
+    "ENDINGS",
+    "Format",
+    "Lines",
+    "fault",
+    "format_of",
+    "integer",
+    "load",
+    "loads",
+    "parsed",
+    "place_told",
+    "save",
+    "writing",
+]
 
 Format = Literal["json", "jsonl", "yaml"]
 ENDINGS: dict[str, Format] = {".json": "json", ".jsonl": "jsonl", ".yaml": "yaml", ".yml": "yaml"}
@@ -37,6 +54,7 @@ def load(path: Path_) -> Any:
         OSError: A file that is missing or may not be read.
         InvalidInput: Another ending, no UTF-8 text, nothing in it, or what can't be read, with its line; in YAML also a
             key that is there twice or is no text, and aliases that lead in a circle or stand for over a million values.
+            An integer of more than 100,000 digits.
     """
     kind = format_of(path)
     content = Path(path).read_bytes()
@@ -87,7 +105,7 @@ def save(path: Path_, data: Any) -> None:
 
     Raises:
         OSError: A file that can't be written.
-        InvalidInput: Another ending.
+        InvalidInput: Another ending, or an integer of more than 100,000 digits.
     """
     kind = format_of(path)
     with writing(path) as file:
@@ -134,28 +152,52 @@ def place_told(path: Path_, root: str = "") -> Iterator[None]:
     try:
         yield
     except CallmatchError as error:
-        line = line_of(path, error.path.removeprefix(root))
+        line = Lines(path).of(error.path.removeprefix(root))
         place = _core.printable(f"{path}:{line}" if line else str(path))
         raise type(error)(f"{place}: {error}", error.path) from None
 
 
-def line_of(path: Path_, place: str) -> int | None:
-    """The line of a file in which a value is, or the nearest around it; None if that can't be told.
+class Lines:
+    """In which lines of a file that `load` has read its values are. However many are asked for, it is read once."""
 
-    Args:
-        path: A file that `load` has read.
-        place: The path to the value, such as ``tests[2].metrics[0].threshold``.
-    """
-    keys = re.findall(r"[^.\[\]]+", place)
-    text = Path(path).read_text("utf-8-sig")
-    if format_of(path) == "jsonl":
-        lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        return lines[int(keys[0])] if keys and keys[0].isdecimal() and int(keys[0]) < len(lines) else None
-    if not keys or len(text) > MOST_TO_SEARCH:
-        return None
-    from callmatch import yaml  # noqa: PLC0415
+    def __init__(self, path: Path_) -> None:
+        self.path = Path(path)
+        self.is_jsonl = format_of(path) == "jsonl"
 
-    return yaml.line_of(text, keys)  # JSON is YAML, but for a few corners
+    def of(self, place: str) -> int | None:
+        """The line in which a value is, or the nearest around it; None if that can't be told.
+
+        Args:
+            place: The path to the value, such as ``tests[2].metrics[0].threshold``.
+        """
+        keys = re.findall(r"[^.\[\]]+", place)
+        if not keys:
+            return None
+        if self.is_jsonl:
+            return self._starts[int(keys[0])] if keys[0].isdecimal() and int(keys[0]) < len(self._starts) else None
+        if self._root is None:
+            return None
+        from callmatch import yaml  # noqa: PLC0415
+
+        return yaml.line(self._root, keys)
+
+    @cached_property
+    def _text(self) -> str:
+        return self.path.read_text("utf-8-sig")
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The line of each value of JSON Lines."""
+        return [number for number, line in enumerate(self._text.split("\n"), 1) if line.strip()]
+
+    @cached_property
+    def _root(self) -> Node | None:
+        """The values of YAML or JSON with their lines."""
+        if len(self._text) > MOST_TO_SEARCH:
+            return None
+        from callmatch import yaml  # noqa: PLC0415
+
+        return yaml.nodes(self._text)  # JSON is YAML, but for a few corners
 
 
 def format_of(path: Path_) -> Format:
@@ -177,11 +219,43 @@ def fault(where: str, line: int, message: str) -> InvalidInput:
 
 def _json(text: str, where: str, first_line: int = 1) -> Any:
     try:
-        return json.loads(text)
+        return parsed(text)
     except json.JSONDecodeError as error:
         message = f"not JSON: {error.msg[0].lower()}{error.msg[1:]}, at column {error.colno}"
         raise fault(where, first_line + error.lineno - 1, message) from None
     except RecursionError:
         raise fault(where, first_line, "it is nested too deeply") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise fault(where, first_line, f"not JSON: {error}") from None
+    except ValueError as error:
+        raise fault(where, first_line, str(error)) from None
+
+
+def parsed(text: str) -> Any:
+    """What JSON text holds.
+
+    Raises:
+        ValueError: It is not JSON (`json.JSONDecodeError`), or has an integer of more than 100,000 digits.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer of more digits than Python reads
+        return json.loads(text, parse_int=integer)
+
+
+def integer(text: str) -> int:
+    """The integer of decimal digits, with a sign or without, also beyond where Python ends.
+
+    Raises:
+        ValueError: No such text, or more than 100,000 digits.
+    """
+    if len(text) <= OF_PYTHON:
+        return int(text)
+    if len(text) > MOST_DIGITS + text.startswith(("-", "+")):
+        raise ValueError(f"an integer of more than {MOST_DIGITS:,} digits")
+    if text[0] in "-+":
+        return -integer(text[1:]) if text[0] == "-" else integer(text[1:])
+    half = len(text) // 2
+    shift: int = 10**half
+    return integer(text[:-half]) * shift + integer(text[-half:])

@@ -100,13 +100,17 @@ def not_there(what: str, key: str, known: Iterable[str]) -> str:
     """The sentence for something that nothing has the name of: the nearest, or some of those there are."""
     names = sorted(known)
     sentence = f"no {what} {_core.printable(key)!r}"
-    if near := difflib.get_close_matches(key, names, n=1):
+    # Looking for the nearest takes long among many, and may be asked for each of many.
+    if near := difflib.get_close_matches(key, names, n=1) if len(names) <= MOST_COMPARED else []:
         return f"{sentence}; did you mean {near[0]!r}?"
     if not names:
         return sentence
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"{sentence}; there are {', '.join(map(repr, names[:MOST_NAMES]))}{more}"
 
+
+MOST_COMPARED = 500
+"""Among so many names the nearest is looked for."""
 
 MOST_NAMES = 5
 """So many names are listed of what there is."""

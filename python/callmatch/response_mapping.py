@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ from pydantic import AfterValidator, JsonValue, ValidationInfo, model_validator
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import Self
 
+from callmatch.documents import parsed
 from callmatch.errors import InvalidInput, InvalidType, one_of
 from callmatch.schema import Schema
 from callmatch.trace import Trace
@@ -161,6 +161,6 @@ def _plain(response: object) -> Any:
     if not isinstance(data, str):
         return data
     try:
-        return json.loads(data)
+        return parsed(data)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the response is a text that is not JSON: {error}") from None

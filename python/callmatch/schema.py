@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -79,9 +78,11 @@ class Schema(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
+            from callmatch.documents import parsed  # noqa: PLC0415 - needed for few texts
+
             try:
-                # It also reads what is nested deeper, and escapes of halves of surrogate pairs, as Python writes them.
-                data = json.loads(text)
+                # Python's reader takes deeper nesting, longer integers, and escapes of halves of surrogate pairs.
+                data = parsed(text if isinstance(text, str) else text.decode())
             except (ValueError, RecursionError):
                 raise translated(cls, error, None, where) from None
         return cls.read(data, where)

@@ -12,13 +12,14 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import SafeRepresenter
 
-from callmatch.documents import fault
+from callmatch.display import digits
+from callmatch.documents import fault, integer
 from callmatch.errors import InvalidInput
 
 if TYPE_CHECKING:
     from ruamel.yaml.constructor import SafeConstructor
 
-__all__ = ["dump", "line_of", "loads"]
+__all__ = ["dump", "line", "loads", "nodes"]
 
 MOST_VALUES = 1_000_000
 """So many values the aliases of a YAML text may stand for. A few lines of them could stand for more than fits."""
@@ -53,11 +54,27 @@ def dump(data: Any, file: TextIO) -> None:
     yaml.dump(data, file)
 
 
-def line_of(text: str, keys: list[str]) -> int | None:
-    """The line of what keys and indexes lead to, or of the last that they find; None if that can't be told."""
+def nodes(text: str) -> Node | None:
+    """What is in a text, with its lines; None if it can't be read."""
     with contextlib.suppress(YAMLError, RecursionError):
-        return _line(_reader().compose(text), keys)
+        return _reader().compose(text)  # type: ignore[no-any-return]
     return None
+
+
+def line(node: Node, keys: list[str]) -> int:
+    """The line of what keys and indexes lead to; where they lead no further, of what is there."""
+    line: int = node.start_mark.line + 1
+    for key in keys:
+        if isinstance(node, MappingNode):
+            found = next((entry for entry in node.value if entry[0].value == key), None)
+        elif isinstance(node, SequenceNode) and key.isdecimal() and int(key) < len(node.value):
+            found = (node.value[int(key)],) * 2
+        else:
+            found = None
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
 
 
 def _reader() -> YAML:
@@ -77,8 +94,12 @@ class _Representer(SafeRepresenter):
             style = '"'  # which shows as escapes what can't be seen
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
+    def integer(self, number: int) -> ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:int", digits(number))
+
 
 _Representer.add_representer(str, _Representer.text)
+_Representer.add_representer(int, _Representer.integer)
 
 
 class _Plain:
@@ -88,17 +109,24 @@ class _Plain:
     """
 
     def __init__(self, constructor: SafeConstructor, where: str) -> None:
+        self.constructor = constructor
         self.where = where
         self.count = 0
         self.around: set[int] = set()
         self.scalars: dict[str, Callable[[Any], Any]] = {
             "null": lambda node: None,
             "bool": constructor.construct_yaml_bool,
-            "int": constructor.construct_yaml_int,
+            "int": self.integer,
             "float": constructor.construct_yaml_float,
             # These are texts that look like something else, which JSON doesn't have.
             **dict.fromkeys(("str", "timestamp", "value", "merge"), lambda node: node.value),
         }
+
+    def integer(self, node: Any) -> Any:
+        try:
+            return self.constructor.construct_yaml_int(node)
+        except ValueError:  # one of thousands of digits
+            return integer(node.value)
 
     def value(self, node: Node) -> Any:
         self.count += 1
@@ -152,19 +180,3 @@ class _Plain:
 
     def fault(self, node: Node, message: str) -> InvalidInput:
         return fault(self.where, node.start_mark.line + 1, message)
-
-
-def _line(node: Node, keys: list[str]) -> int:
-    """The line of what the keys lead to; where they lead no further, of what is there."""
-    line: int = node.start_mark.line + 1
-    for key in keys:
-        if isinstance(node, MappingNode):
-            found = next((entry for entry in node.value if entry[0].value == key), None)
-        elif isinstance(node, SequenceNode) and key.isdecimal() and int(key) < len(node.value):
-            found = (node.value[int(key)],) * 2
-        else:
-            found = None
-        if found is None:
-            break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return line

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ import click
 from pydantic import ValidationError
 
 from callmatch import _core
-from callmatch.cli.output import EXIT_BELOW_THE_BAR, ending, is_there
+from callmatch.cli.output import EXIT_BELOW_THE_BAR, ending, is_there, leave
 from callmatch.display import to_json
-from callmatch.documents import line_of, load
+from callmatch.documents import Lines, load
 from callmatch.errors import CallmatchError, path_of
 from callmatch.metrics.metric import KINDS, Metric
 from callmatch.schema import faults
@@ -43,7 +42,8 @@ def check(file: Path, as_json: bool) -> None:
         is_there(file)
         sys.path.append(os.getcwd())  # code metrics may lie beside what names them
         root, configs = configs_in(load(file))
-        rows = [row_of(file, root, config, where) for where, config in configs.items()]
+        lines = Lines(file)
+        rows = [row_of(lines, root, config, where) for where, config in configs.items()]
     found = [fault for row in rows for fault in row["faults"]]
     if as_json:
         click.echo(to_json({"metrics": rows}, indent=2))
@@ -56,7 +56,7 @@ def check(file: Path, as_json: bool) -> None:
             place = f"{file}:{fault['line']}" if fault["line"] else str(file)
             click.echo(_core.printable(f"{place}: {fault['message']}"))
     if found or not rows:
-        sys.exit(EXIT_BELOW_THE_BAR)
+        leave(EXIT_BELOW_THE_BAR)
 
 
 def configs_in(data: Any) -> tuple[str, dict[str, Any]]:
@@ -78,10 +78,10 @@ def _placed(where: str, configs: Any) -> dict[str, Any]:
     return {path_of(where, [place]): config for place, config in enumerate(configs)}
 
 
-def row_of(file: Path, root: str, config: Any, where: str) -> dict[str, Any]:
+def row_of(lines: Lines, root: str, config: Any, where: str) -> dict[str, Any]:
     """What a config is, and what is wrong with it, in the order of the file."""
     faults = [
-        {"path": fault.path, "line": line_of(file, fault.path.removeprefix(root)), "message": str(fault)}
+        {"path": fault.path, "line": lines.of(fault.path.removeprefix(root)), "message": str(fault)}
         for fault in faults_of(config, where)
     ]
     about = {key: config.get(key) if isinstance(config, Mapping) else None for key in ("type", "name")}
@@ -91,16 +91,37 @@ def row_of(file: Path, root: str, config: Any, where: str) -> dict[str, Any]:
 def faults_of(config: Any, where: str) -> list[CallmatchError]:
     """All that is wrong with the config of a metric."""
     found: dict[str, CallmatchError] = {}
+    kind = _kind_of(config)
+    needed = {key: field for key, field in kind.model_fields.items() if field.is_required()} if kind else {}
+    examples = {key: field.examples or () for key, field in needed.items()}
     # Some faults hide others, so what was told is left out to hear of the next. What is needed becomes an example.
-    while new := {fault.path: fault for fault in _faults(config, where) if fault.path not in found}:
+    while new := {fault.path: fault for fault in _faults(config, where) if not _follows(fault.path, found)}:
         found |= new
-        if kind := _kind_of(config):
-            told = {re.split(r"[.\[]", path.removeprefix(f"{where}."))[0] for path in new}
-            needed = {key: field.examples for key, field in kind.model_fields.items() if field.is_required()}
-            told -= {key for key, examples in needed.items() if not examples}
-            config = {key: value for key, value in config.items() if key not in told}
-            config |= {key: example for key in told for example in needed.get(key) or ()}
+        for path in new if kind else ():
+            config = _without(config, path.removeprefix(f"{where}."), examples)
     return list(found.values())
+
+
+ON = {"on": ("tool_call",)}
+"""What is in place of a wrong word for what is judged: all else of a target may go with it."""
+
+
+def _follows(path: str, found: Container[str]) -> bool:
+    """Whether a fault is known, or may be one of an example: whether a metric can take a target depends on its word."""
+    return path in found or f"{path}.on" in found
+
+
+def _without(config: Mapping[str, Any], path: str, examples: Mapping[str, Sequence[Any]]) -> Mapping[str, Any]:
+    """A config without what a path leads to, or with an example of it; if it leads to nothing, without the nearest."""
+    keys = [key for key in config if path == key or path.startswith((f"{key}.", f"{key}["))]
+    key = max(keys, key=len, default=path)
+    inner = path[len(key) + 1 :]
+    if inner and isinstance(config[key], Mapping):
+        return {**config, key: _without(config[key], inner, ON)}
+    if key in examples and not examples[key]:
+        return config
+    others = {name: value for name, value in config.items() if name != key}
+    return {**others, key: examples[key][0]} if key in examples else others
 
 
 def _faults(config: Any, where: str) -> list[CallmatchError]:

@@ -6,17 +6,28 @@ import contextlib
 import difflib
 import glob
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from callmatch import _core
-from callmatch.errors import CallmatchError
+from callmatch.errors import CallmatchError, said
 
-__all__ = ["EXIT_BELOW_THE_BAR", "EXIT_UNUSABLE", "Words", "ending", "fail", "is_there", "no_such_file", "writable"]
+__all__ = [
+    "EXIT_BELOW_THE_BAR",
+    "EXIT_UNUSABLE",
+    "Commands",
+    "Words",
+    "ending",
+    "fail",
+    "is_there",
+    "leave",
+    "no_such_file",
+    "told_to_end",
+    "writable",
+]
 
 EXIT_BELOW_THE_BAR = 1
 EXIT_UNUSABLE = 2
@@ -34,10 +45,50 @@ class Words(click.Choice[str]):
         return value
 
 
+class Status(SystemExit):
+    """An exit status that a command decided on, and not code that it runs."""
+
+
+class Signalled(KeyboardInterrupt):
+    """A signal told the command to end. As Ctrl-C does, it gets through code that may raise what it likes."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Commands(click.Group):
+    """Commands that end with a status that they decided on themselves."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. What code of others leaves with is no status of it: it would say that all is well."""
+        try:
+            return super().invoke(ctx)
+        except Status:
+            raise
+        except Signalled as error:
+            leave(128 + error.number)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            leave(EXIT_INTERRUPTED)
+        except SystemExit as error:
+            fail(f"it was left by code that it ran, with {said(error)}")
+
+
+def told_to_end(number: int, frame: object) -> NoReturn:
+    """What to do at a signal to end."""
+    raise Signalled(number)
+
+
+def leave(status: int) -> NoReturn:
+    """End with a status."""
+    raise Status(status)
+
+
 def fail(message: str) -> NoReturn:
     """End with a message, since nothing useful can be said."""
     click.echo(f"Error: {_core.printable(message)}", err=True)
-    sys.exit(EXIT_UNUSABLE)
+    leave(EXIT_UNUSABLE)
 
 
 @contextlib.contextmanager
@@ -45,9 +96,6 @@ def ending() -> Iterator[None]:
     """End with a message and the right status where something can't go on."""
     try:
         yield
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(EXIT_INTERRUPTED)
     except click.ClickException as error:
         fail(error.format_message())
     except CallmatchError as error:

@@ -7,7 +7,6 @@ import csv
 import glob
 import math
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from callmatch import _core
 from callmatch.batch import Scores, Summary
-from callmatch.cli.output import EXIT_BELOW_THE_BAR, Words, ending, no_such_file, writable
+from callmatch.cli.output import EXIT_BELOW_THE_BAR, Words, ending, leave, no_such_file, writable
 from callmatch.display import STYLES, share, to_json
 from callmatch.documents import writing
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
@@ -294,10 +293,10 @@ def check_bar(summary: Summary, bar: float) -> None:
     """Exit with 1 if the pass rate is below the bar, or can't be told."""
     if summary.pass_rate is None:
         click.echo("no row passed or failed, so there is no pass rate to hold against --fail-under", err=True)
-        sys.exit(EXIT_BELOW_THE_BAR)
+        leave(EXIT_BELOW_THE_BAR)
     if summary.pass_rate < bar:
         click.echo(f"the pass rate {summary.pass_rate:.6g} is below {bar:g}", err=True)
-        sys.exit(EXIT_BELOW_THE_BAR)
+        leave(EXIT_BELOW_THE_BAR)
     if summary.error:
         rows = "1 row" if summary.error == 1 else f"{summary.error:,} rows"
         click.echo(f"{rows} could not be read, and the pass rate says nothing of them", err=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from callmatch import _core
 from callmatch.cli.metrics import configs_in
-from callmatch.cli.output import EXIT_BELOW_THE_BAR, ending, is_there, writable
+from callmatch.cli.output import EXIT_BELOW_THE_BAR, ending, is_there, leave, writable
 from callmatch.display import to_json
 from callmatch.documents import ENDINGS, load, place_told
 from callmatch.errors import CallmatchError
@@ -116,7 +116,7 @@ def test(
     counts = results.counts
     passed = counts["passed"] + counts["inconclusive"] * allow_inconclusive
     if len(results) == 0 or passed < len(results):
-        sys.exit(EXIT_BELOW_THE_BAR)
+        leave(EXIT_BELOW_THE_BAR)
 
 
 def test_set(file: Path, metrics_file: Path | None, objects: dict[str, Any]) -> TestSet:

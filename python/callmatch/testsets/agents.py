@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import JsonValue
 
-from callmatch import _core
-from callmatch.concurrency import in_thread
-from callmatch.errors import CallmatchError, InvalidInput, InvalidType, one_of
+from callmatch.concurrency import in_thread, within
+from callmatch.errors import ENDING, CallmatchError, InvalidInput, InvalidType, not_there, said
 from callmatch.readers import Traces
 from callmatch.response_mapping import PARTS, ResponseMapping, trace_from_parts
-from callmatch.trace import Trace
+from callmatch.trace import Trace, Turn
 
 if TYPE_CHECKING:
     from callmatch.testsets.testset import Test
@@ -33,14 +32,15 @@ class Crash(Exception):
     """There is no trace of a test, and why."""
 
 
-def raised(error: BaseException) -> str:
-    """What was raised, on one line."""
-    return _core.printable("".join(traceback.format_exception_only(type(error), error)).strip())
-
-
-def said(error: Exception) -> str:
-    """What an error says: one of this library in its own words, another one also what it is."""
-    return _core.printable(str(error)) if isinstance(error, CallmatchError) else raised(error)
+@contextlib.contextmanager
+def crashing(what: str = "") -> Iterator[None]:
+    """Make a `Crash` of whatever is raised, but for what ends the program."""
+    try:
+        yield
+    except ENDING:
+        raise
+    except BaseException as error:
+        raise Crash(f"{what}{said(error)}") from error
 
 
 class Source(Protocol):
@@ -95,10 +95,8 @@ class _Recorded:
             raise InvalidType(f"agent: expected {wanted}, got {type(traces).__name__}{hint}", "agent")
 
     async def __call__(self, test: Test) -> Trace:
-        try:
+        with crashing():
             return self.find(test.id or "")
-        except Exception as error:
-            raise Crash(said(error)) from error
 
 
 def _by_test(traces: Iterable[Any]) -> dict[str, list[Trace]]:
@@ -116,8 +114,8 @@ def _by_test(traces: Iterable[Any]) -> dict[str, list[Trace]]:
 def _finder(traces: Mapping[str, Any]) -> Callable[[str], Trace]:
     def find(id: str) -> Trace:
         if id not in traces:
-            near = f": {one_of('a recorded test', id, traces)}" if traces else ", nor of any other"
-            raise InvalidInput(f"no trace of the test {id!r} was recorded{near}")
+            none = "" if traces else "; none was recorded"
+            raise InvalidInput(f"{not_there('trace of the test', id, traces)}{none}")
         trace = traces[id] or None
         if isinstance(trace, Trace):
             return trace
@@ -153,19 +151,17 @@ class _Called:
             raise Crash("The test has no input to give to the agent.")
         parts: list[Trace] = []
         messages: list[dict[str, JsonValue]] = []
-        for place, message in enumerate(inputs or [None]):
+        for message in inputs or [None]:
             messages.append({"role": "user", "content": message})
             conversation_id = parts[-1].conversation_id if parts else None
             offered = {"conversation_id": conversation_id, "messages": list(messages), "test": test}
             answer = await self._answer(message, {name: offered[name] for name in self.named})
-            try:
+            with crashing("The agent's answer can't be read: "):
                 trace = _read_answer(answer, message, self.mapping)
                 # An agent may tell of this answer alone, or each time of the conversation so far.
-                whole = place > 0 and [turn.input for turn in trace.turns] == inputs[: place + 1]
-                parts = [trace] if whole else [*parts, trace]
+                whole = _told_again(trace, [turn for part in parts for turn in part.turns])
+                parts = [*parts, trace] if whole is None else [whole]
                 joined = Trace.joined(parts)
-            except Exception as error:
-                raise Crash(f"The agent's answer can't be read: {said(error)}") from error
             messages.append({"role": "assistant", "content": trace.output})
         return joined.model_copy(update={"test_id": joined.test_id or test.id})
 
@@ -174,22 +170,24 @@ class _Called:
         import asyncio  # noqa: PLC0415 - it takes long to import, and `callmatch score` needs none
 
         given = (message,) if self.takes_input else ()
-        task = asyncio.ensure_future(self._call(lambda: self.agent(*given, **named)))
         try:
-            await asyncio.wait([task], timeout=self.timeout)
-        finally:
-            given_up = task.cancel()
-        if given_up:
-            raise Crash(f"The agent gave no answer within {self.timeout:g} s.")
-        if task.cancelled():
-            raise Crash("The agent was cancelled.")
-        if isinstance(error := task.exception(), Exception):
-            raise Crash(f"The agent raised {raised(error)}") from error
-        return task.result()  # or what ends the program, such as Ctrl-C
+            return await within(self.timeout, self._call(lambda: self.agent(*given, **named)))
+        except asyncio.TimeoutError:  # not one of the agent's own, which are crashes, as all that it raises
+            raise Crash(f"The agent gave no answer within {self.timeout:g} s.") from None
+        except RuntimeError:
+            raise Crash("The agent was cancelled.") from None
 
     async def _call(self, call: Callable[[], Any]) -> Any:
-        answer = await in_thread(call) if self.blocks else call()
-        return await answer if inspect.isawaitable(answer) else answer
+        from asyncio import CancelledError  # noqa: PLC0415
+
+        try:
+            answer = await in_thread(call) if self.blocks else call()
+            return await answer if inspect.isawaitable(answer) else answer
+        except (*ENDING, CancelledError):
+            raise
+        except BaseException as error:
+            kind = f"{type(error).__name__}: " if isinstance(error, CallmatchError) else ""
+            raise Crash(f"The agent raised {kind}{said(error)}") from error
 
 
 def _takes(agent: Callable[..., Any]) -> tuple[bool, list[str]]:
@@ -233,8 +231,35 @@ def _read_answer(answer: Any, message: JsonValue, mapping: ResponseMapping | Non
     else:
         wanted = f"a text, a dict with some of {', '.join(PARTS)}, a list of chat messages, or a Trace"
         raise InvalidType(f"expected {wanted}, got {type(answer).__name__}")
-    first, *others = trace.turns or [None]
-    if first is None or first.input is not None:
-        return trace
     # Many agents tell what they answered, and not what they were asked.
-    return trace.model_copy(update={"turns": (first.model_copy(update={"input": message}), *others)})
+    return _with_inputs(trace, [*[None] * (len(trace.turns) - 1), message])
+
+
+def _with_inputs(trace: Trace, inputs: Iterable[JsonValue]) -> Trace:
+    """The trace with an input for each turn that tells of none."""
+    turns = [
+        turn if given is None or turn.input is not None else turn.model_copy(update={"input": given})
+        for turn, given in zip(trace.turns, inputs, strict=False)
+    ]
+    changed = any(turn is not before for turn, before in zip(turns, trace.turns, strict=True))
+    return trace.model_copy(update={"turns": tuple(turns)}) if changed else trace
+
+
+def _told_again(trace: Trace, reported: Sequence[Turn]) -> Trace | None:
+    """The trace, if it tells of all that was reported before it, in the same order, and of something new after that.
+
+    What the agent tells of the user's messages doesn't count, since many put something around these. Nor do ids, times
+    and what tools gave, which may be others or shorter each time. Before what was reported there may be more, such as a
+    greeting.
+    """
+    told, before = [_happened(turn) for turn in trace.turns], [_happened(turn) for turn in reported]
+    size = len(before)
+    for start in range(len(told) - size) if before else ():
+        if told[start : start + size] == before:
+            return _with_inputs(trace, [*[None] * start, *(turn.input for turn in reported), *[None] * len(told)])
+    return None
+
+
+def _happened(turn: Turn) -> tuple[JsonValue, list[tuple[JsonValue, ...]]]:
+    """What a turn comes down to."""
+    return turn.output, [(span.kind, span.name, span.input) for span in turn.recorded]

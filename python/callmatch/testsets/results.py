@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from callmatch import _core
-from callmatch.display import STYLES, share
+from callmatch.display import STYLES, share, to_json
 from callmatch.documents import format_of, save, writing
-from callmatch.errors import InvalidInput, InvalidType
+from callmatch.errors import InvalidInput, InvalidType, not_there, said
 from callmatch.results import MetricResult, Verdict
 from callmatch.schema import Schema
 from callmatch.trace import Trace
@@ -150,7 +150,7 @@ class TestResults(Schema):
         for result in self.results:
             if result.id == key:
                 return result
-        raise InvalidInput(_core.one_of("the id of a test", key, [result.id for result in self.results]))
+        raise InvalidInput(not_there("result of the test", key, [result.id for result in self.results]))
 
     def __str__(self) -> str:
         return "\n".join([*self.rows(), *self.summary()])
@@ -187,10 +187,14 @@ class TestResults(Schema):
 
         Raises:
             OSError: A file that can't be written.
-            InvalidInput: Another ending.
+            InvalidInput: Another ending; what no file can hold, with the test and the path to it.
         """
-        data = self.model_dump(mode="json")
-        save(path, data["results"] if format_of(path) == "jsonl" else data)
+        is_jsonl = format_of(path) == "jsonl"
+        try:
+            data = self.model_dump(mode="json")
+            save(path, data["results"] if is_jsonl else data)
+        except UNWRITABLE as error:
+            raise _first_unwritable(self.results) or error from None
 
     def to_junit(self, path: str | os.PathLike[str]) -> None:
         """Write a JUnit XML file, which systems for continuous integration read.
@@ -211,6 +215,23 @@ class TestResults(Schema):
         whole.update_statistics()  # type: ignore[no-untyped-call]
         with writing(path) as file:
             file.write(whole.tostring().decode("utf-8") + "\n")  # type: ignore[no-untyped-call]
+
+
+UNWRITABLE = (ValueError, TypeError, RecursionError)
+"""What comes of writing what can't be written."""
+
+
+def _first_unwritable(results: Iterable[TestResult]) -> InvalidInput | None:
+    """Where among results is the first thing that can't be written, and why."""
+    for place, result in enumerate(results):
+        for name in type(result).model_fields:
+            try:
+                to_json(result.model_dump(mode="json", include={name}))
+            except UNWRITABLE as error:
+                path = f"results[{place}].{name}"
+                message = f"{path}: this of the test {result.id!r} can't be written: {said(error)}"
+                return InvalidInput(_core.printable(message), path)
+    return None
 
 
 def _junit(result: TestResult, suite: str) -> TestCase:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from callmatch.concurrency import within
+from callmatch.errors import ENDING, said
 from callmatch.metrics.metric import Case, Metric
 from callmatch.results import MetricResult
-from callmatch.testsets.agents import Crash, Source, said
+from callmatch.testsets.agents import Crash, Source
 from callmatch.testsets.results import TestResult, roll_up
 
 if TYPE_CHECKING:
@@ -64,9 +66,13 @@ class Run:
 
 async def _judged(metric: Metric, case: Case) -> MetricResult:
     """What a metric says; that it could say nothing is its result too."""
+    from asyncio import CancelledError  # noqa: PLC0415 - it takes long to import
+
     try:
-        return await metric._evaluate_case_async(case, metric.target)
-    except Exception as error:
+        return await within(None, metric._evaluate_case_async(case, metric.target))
+    except (*ENDING, CancelledError):
+        raise
+    except BaseException as error:
         LOG.info("The metric %r could not judge", metric.name, exc_info=True)
         reason = f"It could not judge this: {said(error)}"
         return MetricResult(name=metric.name, score=None, verdict="error", reason=reason, details={"reason": reason})

@@ -12,9 +12,10 @@ from typing_extensions import Self
 
 from callmatch import _core
 from callmatch.concurrency import at_most, run
+from callmatch.display import digits
 from callmatch.documents import format_of, load, place_told, save
 from callmatch.errors import InvalidInput, path_of
-from callmatch.metrics.metric import Metric
+from callmatch.metrics.metric import KINDS, Metric
 from callmatch.metrics.trajectory import ToolCallTrajectory
 from callmatch.response_mapping import ResponseMapping
 from callmatch.schema import Schema
@@ -91,7 +92,7 @@ class Test(Schema):
     @field_validator("id", mode="before")
     @classmethod
     def _number_as_id(cls, id: object) -> object:
-        return str(id) if isinstance(id, int) and not isinstance(id, bool) else id
+        return digits(id) if isinstance(id, int) and not isinstance(id, bool) else id
 
     @property
     def inputs(self) -> list[JsonValue]:
@@ -163,8 +164,13 @@ class TestSet(Schema):
 
         Raises:
             OSError: A file that can't be written.
-            InvalidInput: Another ending; a set with a name or metrics and a ``.jsonl``, which has no place for them.
+            InvalidInput: Another ending; a set with a name or metrics and a ``.jsonl``, which has no place for them; a
+                metric that would be missing where the file is read, such as one of a function inside another one.
         """
+        for where, metric in self._metrics():
+            if why := _can_not_be_read(metric):
+                name = _core.printable(metric.name)
+                raise InvalidInput(f"{where}: a file can't hold the metric {name}: {why}", where)
         data = self.model_dump(mode="json", exclude_defaults=True)
         tests = data.pop("tests")
         if format_of(path) != "jsonl":
@@ -174,6 +180,13 @@ class TestSet(Schema):
             raise InvalidInput(f"{path}: a .jsonl holds tests alone, not the {held} of their set; use .json or .yaml")
         else:
             save(path, tests)
+
+    def _metrics(self) -> Iterator[tuple[str, Metric]]:
+        """All metrics, with their places."""
+        tests = ((f"tests[{place}].metrics", test.metrics) for place, test in enumerate(self.tests))
+        for where, metrics in (("metrics", self.metrics), *tests):
+            for place, metric in enumerate(metrics or ()):
+                yield f"{where}[{place}]", metric
 
     def __iter__(self) -> Iterator[Test]:  # type: ignore[override]  # not the fields, as of other models
         return iter(self.tests)
@@ -210,7 +223,8 @@ class TestSet(Schema):
 
         Returns:
             A result for each test, in their order. What goes wrong with one, in the agent or in a metric, is the
-            ``error`` of that one, and the others go on; its traceback is logged at the level INFO.
+            ``error`` of that one, and the others go on; its traceback is logged at the level INFO. Only a
+            `KeyboardInterrupt` (or `GeneratorExit`) ends the run.
 
         Raises:
             InvalidInput: Options that can't be.
@@ -238,7 +252,8 @@ class TestSet(Schema):
         """Run all tests as `run` does, without blocking."""
         if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
             raise InvalidInput(f"max_concurrency is a number from 1 on, not {max_concurrency!r}", "max_concurrency")
-        if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
+        is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+        if timeout is not None and not (is_number and timeout > 0):
             raise InvalidInput(f"timeout is a number of seconds above 0, not {timeout!r}", "timeout")
         if response_mapping is not None:
             response_mapping = ResponseMapping.read(response_mapping, "response_mapping")
@@ -260,6 +275,20 @@ def _with_tests(data: Any, where: str = "", **objects: Any) -> Any:
         read = {place: Test.read(test, place, **objects) for place, test in tests.items()}
         return {**data, "tests": tuple(_with_ids(read))}
     return data
+
+
+def _can_not_be_read(metric: Metric) -> str | None:
+    """Why a file that holds the config of a metric would not be read as this metric; None if it would."""
+    kind = type(metric)
+    if KINDS.get(getattr(kind, "type", "")) is not kind:
+        return f"no type of a config stands for {kind.__name__}; give the class a type of its own"
+    config = metric.config
+    # What can be left out may be given where the file is read, such as the model of a judge.
+    if any(field.is_required() and name not in config for name, field in kind.model_fields.items()):
+        return "its function can't be found by a name; define it with def, at the top of a module that can be imported"
+    if str(config.get("function")).startswith("__main__:"):
+        return "its function is in __main__, which is another module where the file is read; move it to one of its own"
+    return None
 
 
 def _with_ids(tests: Mapping[str, Test]) -> Iterator[Test]:
