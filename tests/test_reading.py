@@ -685,7 +685,7 @@ def test_what_is_said_may_be_any_object_and_a_result_may_not():
 
     said = [Picture(), "look", {"type": "image", "image": Picture()}, {"when": datetime.date(2026, 1, 1)}]
     said.append({"type": "text", "text": "all", "cache": Picture()})
-    assert turns(user(said))[0]["input"] == "[Picture]\nlook\n[image]\n[dict]\nall"
+    assert turns(user(said))[0]["input"] == '[Picture]\nlook\n[image]\n{"when": "[date]"}\nall'
     assert turns(user(Picture()))[0]["input"] == "[Picture]"
     for answer, path in (
         (tool("1", {"x": Picture()}), r"\.content\.x"),
@@ -927,4 +927,4 @@ def test_the_calls_that_are_read_are_those_that_are_evaluated(messages):
     spans = [span for turn in read for span in turn["spans"]]
     assert outcome(read_tool_calls, messages) == (spans if messages else [])
     assert len([span for span in spans if "recorded_as" not in span]) == made
-    assert all(set(span) - {"recorded_as"} == set(KEYS) for span in spans)
+    assert all(set(span) - {"recorded_as", "agent"} == set(KEYS) for span in spans)

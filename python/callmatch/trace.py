@@ -205,18 +205,19 @@ class Trace(Schema):
 
     @classmethod
     def from_messages(cls, messages: object, **about: Any) -> Trace:
-        """Make a trace out of the chat messages of a conversation.
+        """Make a trace out of the messages of a conversation, whoever wrote them.
 
         A user message starts a turn, and everything up to the next one belongs to it, also the calls of an assistant
-        message without text.
+        message without text. ``callmatch.from_messages`` is the same function.
 
         Args:
-            messages: OpenAI's or Anthropic's, as a list or as JSON text.
+            messages: Of any provider or framework that docs/traces.md ("Messages") lists: a list, a request or
+                response, pairs of them, or a stream; as dicts, objects of an SDK or JSON text.
             **about: ``id``, ``conversation_id``, ``test_id``, ``attributes`` of the trace.
 
         Raises:
-            InvalidInput: A value that can't be, with the path to it.
-            InvalidType: Something of the wrong type, with the path to it.
+            InvalidInput: A value that can't be, with the path to it, or messages that fit two dialects.
+            InvalidType: Something of the wrong type, with the path to it, or messages that no dialect reads.
 
         Examples:
             >>> trace = Trace.from_messages([

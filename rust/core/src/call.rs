@@ -36,7 +36,7 @@ pub enum Key {
     Arguments(&'static str),
     /// OpenAI's nested shape: `{"function": {"name": …, "arguments": …}}`.
     Function,
-    Message(trace::messages::Key),
+    Message(trace::messages::chat::Key),
     /// Not read. A reader of another source may leave out its value, but not the key.
     Other,
 }
@@ -58,11 +58,11 @@ impl Key {
         "function_arguments",
     ];
     const FUNCTION: &str = "function";
-    pub const CONTENT: Key = Key::Message(trace::messages::Key::Content);
+    pub const CONTENT: Key = Key::Message(trace::messages::chat::Key::Content);
 
     /// All that are read.
     pub fn words() -> impl Iterator<Item = &'static str> {
-        let messages = trace::messages::Key::WORDS;
+        let messages = trace::messages::chat::Key::WORDS;
         Key::NAMES.iter().chain(Key::ARGUMENTS).chain([&Key::FUNCTION]).chain(messages).copied()
     }
 
@@ -79,7 +79,7 @@ impl Key {
             b"request_payload" => Key::Arguments("request_payload"),
             b"tool_name" => Key::Name("tool_name"),
             b"function" => Key::Function,
-            _ => trace::messages::Key::of(bytes).map_or(Key::Other, Key::Message),
+            _ => trace::messages::chat::Key::of(bytes).map_or(Key::Other, Key::Message),
         }
     }
 
@@ -88,6 +88,9 @@ impl Key {
         self == Key::Function || matches!(self, Key::Message(key) if key.holds_calls())
     }
 }
+
+/// What is written in the place of arguments that were taken out.
+const REDACTED: &[&str] = &["<REDACTED>", "[REDACTED]", "[TRUNCATED]", "<not serializable>"];
 
 /// Reads calls out of values.
 #[derive(Clone, Copy)]
@@ -113,8 +116,8 @@ impl<'a> Reader<'a> {
     /// Read a list of tool calls, or of chat messages, or JSON text of either. None: the calls were not reported.
     pub fn calls(self, value: Value<'a>) -> Result<Option<&'a [Call<'a>]>, Error> {
         let Some((reader, items)) = self.items(value)? else { return Ok(None) };
-        if items.iter().any(trace::messages::is_message) {
-            trace::messages::calls(reader, items).map(Some)
+        if items.iter().any(trace::messages::chat::is_message) {
+            trace::messages::chat::calls(reader, items).map(Some)
         } else {
             reader.list(items).map(Some)
         }
@@ -194,7 +197,7 @@ impl<'a> Reader<'a> {
         Ok((Call { name, arguments }, written, members))
     }
 
-    fn arguments(self, value: Value<'a>) -> Result<Arguments<'a>, Error> {
+    pub(crate) fn arguments(self, value: Value<'a>) -> Result<Arguments<'a>, Error> {
         match value {
             Value::Null => Ok(Arguments::NotRecorded),
             Value::Object(_) if self.may_be_deep && value.deeper_than(MAX_DEPTH) => Err(Error::too_deep()),
@@ -205,6 +208,7 @@ impl<'a> Reader<'a> {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
                 Err(JsonError { problem: Problem::Depth, .. }) => Err(Error::too_deep()),
                 Err(JsonError { problem: Problem::Values, .. }) => Err(Error::too_many_values()),
+                Err(_) if REDACTED.iter().any(|word| text.is(word)) => Ok(Arguments::NotRecorded),
                 Ok(_) | Err(_) => Ok(Arguments::Unreadable),
             },
             _ => Ok(Arguments::Unreadable),

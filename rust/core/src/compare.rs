@@ -160,6 +160,7 @@ pub fn hash(value: Value<'_>, build: &RandomState) -> u64 {
             items.iter().fold(build.hash_one(items.len()), |so_far, &item| build.hash_one((so_far, hash(item, build))))
         }
         Value::Object(members) => hash_object(members, build),
+        Value::Foreign(name) => build.hash_one(name),
     }
 }
 

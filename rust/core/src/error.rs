@@ -77,6 +77,28 @@ impl Error {
         self
     }
 
+    /// More to say.
+    #[cold]
+    pub fn with(mut self, more: &str) -> Self {
+        self.0.message.push_str(more);
+        self
+    }
+
+    /// What the path begins with is the place of an item, if it is an index, in a list that was put together of what stands
+    /// elsewhere: there.
+    #[cold]
+    pub fn relocated(mut self, place: impl FnOnce(Option<usize>) -> Vec<Segment>) -> Self {
+        let index = match self.0.path.last() {
+            Some(&Segment::Index(index)) => Some(index),
+            _ => None,
+        };
+        if index.is_some() {
+            self.0.path.pop();
+        }
+        self.0.path.extend(place(index).into_iter().rev());
+        self
+    }
+
     /// Something that holds no calls.
     #[cold]
     pub fn no_calls(found: &str) -> Self {

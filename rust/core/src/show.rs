@@ -150,6 +150,7 @@ impl Writer<'_> {
                 self.put("]")
             }
             Value::Object(members) => self.object(members, levels.checked_sub(1)?),
+            Value::Foreign(name) => self.put(&format!("\"[{}]\"", plain(*name))),
         }
     }
 

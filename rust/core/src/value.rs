@@ -31,6 +31,9 @@ pub enum Value<'a> {
     Text(Text<'a>),
     Array(&'a [Value<'a>]),
     Object(Object<'a>),
+    /// What is no JSON value, by the name of its type. Only messages hold such things, where they are said and not given
+    /// to a tool or by one: see [`crate::trace::messages`].
+    Foreign(&'a Text<'a>),
 }
 
 pub type Object<'a> = &'a [Member<'a>];
@@ -60,6 +63,7 @@ impl<'a> Value<'a> {
             Value::Text(_) => "a string",
             Value::Array(_) => "a list",
             Value::Object(_) => "an object",
+            Value::Foreign(_) => "something that is no JSON value",
         }
     }
 
@@ -81,6 +85,7 @@ impl<'a> Value<'a> {
                     |member: &Member<'_>| Member { key: member.key.copy_to(bump), value: member.value.copy_to(bump) };
                 Value::Object(bump.alloc_slice_fill_iter(members.iter().map(copy)))
             }
+            Value::Foreign(name) => Value::Foreign(bump.alloc(name.copy_to(bump))),
         }
     }
 

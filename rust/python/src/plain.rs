@@ -8,18 +8,22 @@ use callmatch_core::{
     call::Key,
     error::Error,
     text::Text,
-    trace::{self, messages, span::Detail},
+    trace::{
+        self,
+        messages::{self, blocks, chat},
+        span::Detail,
+    },
     value::{MAX_DEPTH, MOST_VALUES},
 };
 use pyo3::{
-    exceptions::{PyAttributeError, PyBaseException},
+    exceptions::{PyAttributeError, PyBaseException, PyTypeError, PyUnicodeDecodeError},
     intern,
     prelude::*,
     sync::PyOnceLock,
     types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
 
-use crate::read::{CONTENT_DEPTH, Extent, LEVELS};
+use crate::read::{CONTENT_DEPTH, Extent, LEVELS, MESSAGES_DEPTH};
 
 /// The object to be read, or what is wrong with it.
 type Copied<'py> = PyResult<Result<Bound<'py, PyAny>, Error>>;
@@ -42,6 +46,29 @@ pub fn calls<'py>(object: &Bound<'py, PyAny>, extent: Extent) -> Copied<'py> {
 /// Any JSON value.
 pub fn value<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
     Copying { extent: Extent::All, room: Cell::new(MOST_VALUES) }.value(object, MAX_DEPTH)
+}
+
+/// Messages of any dialect, or what they come in. What is no JSON value becomes bytes with the name of its type: it may be
+/// said, but not given to a tool, and who reads the messages knows which.
+pub fn messages<'py>(object: &Bound<'py, PyAny>) -> Copied<'py> {
+    let py = object.py();
+    if object.is_instance_of::<PyBytes>() || is_text(object) {
+        return Ok(Ok(object.clone()));
+    }
+    // A cell of a table may be an array.
+    let array = match object.getattr_opt(intern!(py, "tolist"))? {
+        Some(to_list) if !object.is_instance_of::<PyType>() => to_list.call0()?,
+        _ => object.clone(),
+    };
+    let copy =
+        copied!(Copying { extent: Extent::All, room: Cell::new(MOST_VALUES) }.any(&array, MESSAGES_DEPTH), |error| {
+            error
+        });
+    if copy.is_instance_of::<PyBytes>() {
+        let message = format!("expected a list of chat messages, got {}", type_name(object));
+        return Ok(Err(Error::wrong_type(message)));
+    }
+    Ok(Ok(copy))
 }
 
 struct Copying {
@@ -178,8 +205,8 @@ impl Copying {
 
     /// A part of what is said. Calls and results are among them, and have mistakes that are to be told.
     fn part<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
-        let kind = word_of(object, messages::TYPE)?;
-        if kind.is_some_and(|kind| messages::holds_keys(Text::from(&*kind))) {
+        let kind = word_of(object, chat::TYPE)?;
+        if kind.is_some_and(|kind| blocks::holds_keys(Text::from(&*kind))) {
             return self.call(object, levels);
         }
         self.said(object, levels)
@@ -192,7 +219,7 @@ impl Copying {
         if copied.is_ok() {
             return Ok(copied);
         }
-        let kind = word_of(object, messages::TYPE)?;
+        let kind = word_of(object, chat::TYPE)?;
         if kind.is_some() {
             let copied = self.call(object, levels)?;
             if copied.is_ok() {
@@ -200,7 +227,74 @@ impl Copying {
             }
         }
         let copy = PyDict::new(py);
-        copy.set_item(messages::TYPE, kind.unwrap_or_else(|| type_name(object)))?;
+        copy.set_item(chat::TYPE, kind.unwrap_or_else(|| type_name(object)))?;
+        Ok(Ok(copy.into_any()))
+    }
+
+    /// Anything that messages hold.
+    fn any<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> Copied<'py> {
+        let py = object.py();
+        let is_container = object.is_instance_of::<PyDict>()
+            || object.is_instance_of::<PyList>()
+            || object.is_instance_of::<PyTuple>();
+        if is_value(object) && !is_container {
+            return self.value(object, 0);
+        }
+        match self.room.get().checked_sub(1) {
+            Some(room) => self.room.set(room),
+            None => return Ok(Err(Error::too_many_values())),
+        }
+        if depth == 0 {
+            return Ok(Err(Error::too_deep()));
+        }
+        if let Some(items) = items_of(object)? {
+            return self.list(py, items, |item| self.any(item, depth - 1));
+        }
+        if let Ok(dict) = object.cast::<PyDict>() {
+            return self.members(dict.copy()?.into_iter(), py, depth);
+        }
+        if is_instance(object, &ENUM, "enum", "Enum")? {
+            return self.any(&object.getattr(intern!(py, "value"))?, depth - 1);
+        }
+        if is_instance(object, &DECIMAL, "decimal", "Decimal")? {
+            return decimal(object).map(Ok);
+        }
+        if is_instance(object, &MODEL, "pydantic", "BaseModel")? {
+            return self.any(&dumped(object)?, depth - 1);
+        }
+        // Asked of the type: an object may answer to any name.
+        let fields = object.get_type().getattr_opt(intern!(py, "__dataclass_fields__"))?;
+        let names = match fields.and_then(|fields| fields.cast_into::<PyDict>().ok()) {
+            Some(fields) => fields.copy()?.keys(),
+            None if is_message_or_call(object)? => names_of(object)?,
+            None => return Ok(Ok(PyBytes::new(py, type_name(object).as_bytes()).into_any())),
+        };
+        let mut members = Vec::with_capacity(names.len());
+        for name in names {
+            let Ok(word) = name.cast::<PyString>() else { continue };
+            match object.getattr_opt(word)? {
+                Some(value) if !value.is_callable() => members.push((name, value)),
+                _ => {}
+            }
+        }
+        self.members(members.into_iter(), py, depth)
+    }
+
+    fn members<'py>(
+        &self,
+        members: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+        py: Python<'py>,
+        depth: usize,
+    ) -> Copied<'py> {
+        let copy = PyDict::new(py);
+        for (key, member) in members {
+            let word = copied!(key_of(&key), |error| error);
+            let member = told(&word, member)?;
+            copy.set_item(
+                &key,
+                copied!(self.any(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))),
+            )?;
+        }
         Ok(Ok(copy.into_any()))
     }
 
@@ -280,9 +374,91 @@ impl Copying {
     }
 }
 
+/// Of times and exceptions, what a span tells.
+fn told<'py>(word: &str, object: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match Detail::of(word) {
+        Some(Detail::StartedAt | Detail::EndedAt) if !is_value(&object) => {
+            match object.getattr_opt(intern!(object.py(), "isoformat"))? {
+                Some(iso_format) if !object.is_instance_of::<PyType>() => iso_format.call0(),
+                _ => Ok(object),
+            }
+        }
+        Some(Detail::Error) if object.is_instance_of::<PyBaseException>() => Ok(object.str()?.into_any()),
+        _ => Ok(object),
+    }
+}
+
+/// What a model says that it is. Bytes that are no text have no JSON form, and then its Python form is taken.
+fn dumped<'py>(model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = model.py();
+    let dump = |mode: &str| {
+        let arguments = PyDict::new(py);
+        arguments.set_item("mode", mode)?;
+        // A list of messages of any kind must not lose what only one kind has.
+        arguments.set_item("serialize_as_any", true)?;
+        // Of fields that hold other types than they declare, which is how some clients keep what is new to them.
+        arguments.set_item("warnings", false)?;
+        model.call_method(intern!(py, "model_dump"), (), Some(&arguments))
+    };
+    let failed = match dump("json") {
+        Err(error) => error,
+        dumped => return dumped,
+    };
+    let no_json = NO_JSON.import(py, "pydantic_core", "PydanticSerializationError")?;
+    if failed.is_instance(py, no_json) || failed.is_instance_of::<PyUnicodeDecodeError>(py) {
+        return dump("python");
+    }
+    // A method of its own that takes nothing, say.
+    if failed.is_instance_of::<PyTypeError>(py) {
+        return model.call_method0(intern!(py, "model_dump"));
+    }
+    Err(failed)
+}
+
+/// Does an object that is no model look like a message, a block or a call?
+fn is_message_or_call(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.is_instance_of::<PyType>() {
+        return Ok(false);
+    }
+    for key in [chat::ROLE, chat::TYPE] {
+        if word_of(object, key)?.is_some() {
+            return Ok(true);
+        }
+    }
+    let mut is_named = false;
+    let mut is_called = false;
+    for word in Key::words() {
+        match Key::of(Text::from(word)) {
+            Key::Name(_) => is_named |= word_of(object, word)?.is_some(),
+            Key::Arguments(_) | Key::Function => {
+                is_called |= object.getattr_opt(word)?.is_some_and(|value| !value.is_callable());
+            }
+            Key::Message(_) | Key::Other => {}
+        }
+    }
+    Ok(is_called && (is_named || object.getattr_opt("function")?.is_some()))
+}
+
+/// The names of an object's data: those that are known, which may be properties, and all that it keeps.
+fn names_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let py = object.py();
+    let names = PyDict::new(py);
+    for word in Key::words().chain(trace::words()) {
+        names.set_item(word, py.None())?;
+    }
+    if let Some(Ok(own)) = object.getattr_opt(intern!(py, "__dict__"))?.map(|own| own.cast_into::<PyDict>()) {
+        for name in own.copy()?.keys() {
+            if name.cast::<PyString>().is_ok_and(|word| !word.to_string_lossy().starts_with('_')) {
+                names.set_item(name, py.None())?;
+            }
+        }
+    }
+    Ok(names.keys())
+}
+
 /// Does an object's role or type say that its content is the result of a call?
 fn holds_result(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    for key in [messages::ROLE, messages::TYPE] {
+    for key in [chat::ROLE, chat::TYPE] {
         if word_of(object, key)?.is_some_and(|word| messages::holds_result(Text::from(&*word))) {
             return Ok(true);
         }
@@ -368,6 +544,7 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
 
 static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static NO_JSON: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static MODEL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 fn is_instance(object: &Bound<'_, PyAny>, class: &PyOnceLock<Py<PyType>>, module: &str, name: &str) -> PyResult<bool> {

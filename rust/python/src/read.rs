@@ -30,6 +30,9 @@ pub const LEVELS: usize = 2;
 /// Content is read as a whole: a list of blocks around the arguments of a call, or around its output.
 pub const CONTENT_DEPTH: usize = MAX_DEPTH + 2;
 
+/// What messages come in, and what is in them around arguments and outputs.
+pub const MESSAGES_DEPTH: usize = MAX_DEPTH + 16;
+
 /// Read both sides and use them. `using` must not touch Python; it isn't given the means to.
 ///
 /// The outer result is what objects of the user raised, the inner one what is wrong with the input, and on which side.
@@ -70,6 +73,45 @@ pub fn with_all<R>(
     };
     let used = read_all_and_use(copy.as_borrowed(), using);
     Ok(used.unwrap_or_else(|Foreign| Err(Error::wrong_type("not a JSON value"))))
+}
+
+/// Read messages of any dialect, or what they come in, and use them: everything, since only who reads them knows what
+/// matters. What is said of [`with_calls`] holds here.
+pub fn with_messages<R>(
+    object: &Bound<'_, PyAny>,
+    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+) -> PyResult<Result<R, Error>> {
+    if let Ok(used) = read_messages_and_use(object.as_borrowed(), false, &using) {
+        return Ok(used);
+    }
+    // What was read so far was given up before any Python code runs.
+    let copy = match plain::messages(object)? {
+        Ok(copy) => copy,
+        Err(error) => return Ok(Err(error)),
+    };
+    let used = read_messages_and_use(copy.as_borrowed(), true, using);
+    Ok(used.unwrap_or_else(|Foreign| Err(Error::wrong_type("not a JSON value"))))
+}
+
+fn read_messages_and_use<R>(
+    object: Object<'_, '_>,
+    is_copy: bool,
+    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+) -> Result<Result<R, Error>, Foreign> {
+    stacker::maybe_grow(2 * STACK, 4 * STACK, || {
+        let bump = Bump::new();
+        let mut reading = Reading::<true>::new(&bump, true);
+        reading.is_copy = is_copy;
+        let read = match Kind::of(object) {
+            Kind::Bytes => reading.json(object),
+            _ => reading.value(object, MESSAGES_DEPTH),
+        };
+        match read {
+            Ok(value) => Ok(using(value, Reader { bump: &bump, may_be_deep: true })),
+            Err(Stop::Error(error)) => Ok(Err(error)),
+            Err(Stop::Foreign) => Err(Foreign),
+        }
+    })
 }
 
 fn read_all_and_use<R>(
@@ -175,6 +217,8 @@ struct Reading<'a, const ALL: bool> {
     bump: &'a Bump,
     /// Whether this thread is attached to the interpreter itself.
     attached: bool,
+    /// Is it a copy by `plain::messages`? Bytes stand there for what is no JSON value, and are the name of its type.
+    is_copy: bool,
     /// How many more values may be read.
     room: usize,
     /// Stacks of what belongs to the containers that are open, as in the JSON parser.
@@ -188,26 +232,24 @@ pub type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 impl<'a, const ALL: bool> Reading<'a, ALL> {
     fn new(bump: &'a Bump, attached: bool) -> Self {
         let (items, members) = (Vec::with_capacity(16), Vec::with_capacity(16));
-        Reading { bump, attached, room: MOST_VALUES, items, members }
+        Reading { bump, attached, is_copy: false, room: MOST_VALUES, items, members }
     }
 
     /// A list of calls or messages, or JSON text of one.
     fn calls(&mut self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
         match Kind::of(object) {
             Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.call(item, LEVELS)),
-            Kind::Bytes => {
-                // SAFETY: a bytes object, whose buffer lives as long as it does and never changes.
-                let bytes = unsafe {
-                    let pointer = object.as_ptr();
-                    let length = ffi::PyBytes_Size(pointer).unsigned_abs();
-                    std::slice::from_raw_parts(ffi::PyBytes_AsString(pointer).cast::<u8>(), length)
-                };
-                json::check_utf8(bytes).map_err(|error| Stop::Error(Error::not_json(error)))?;
-                Ok(Value::Text(Text::Utf8(bytes)))
-            }
+            Kind::Bytes => self.json(object),
             Kind::Dict => Err(Stop::Error(Error::no_calls("a dict"))),
             _ => self.value(object, MAX_DEPTH),
         }
+    }
+
+    /// JSON text as bytes.
+    fn json(&self, object: Object<'a, '_>) -> Result<Value<'a>, Stop> {
+        let bytes = bytes(object);
+        json::check_utf8(bytes).map_err(|error| Stop::Error(Error::not_json(error)))?;
+        Ok(Value::Text(Text::Utf8(bytes)))
     }
 
     /// A call or a message: only what is asked of one is read, but no key is left out.
@@ -240,6 +282,7 @@ impl<'a, const ALL: bool> Reading<'a, ALL> {
             Kind::Dict | Kind::List | Kind::Tuple if depth == 0 => Err(Stop::Error(Error::too_deep())),
             Kind::Dict => self.object(object, |reading, _, value| reading.value(value, depth - 1)),
             Kind::List | Kind::Tuple => self.array(object, |reading, item| reading.value(item, depth - 1)),
+            Kind::Bytes if self.is_copy => Ok(Value::Foreign(self.bump.alloc(Text::Utf8(bytes(object))))),
             Kind::Bytes | Kind::Foreign => Err(Stop::Foreign),
         }
     }
@@ -314,6 +357,15 @@ impl<'a, const ALL: bool> Reading<'a, ALL> {
     fn take(&mut self, values: usize) -> Result<(), Stop> {
         self.room = self.room.checked_sub(values).ok_or_else(|| Stop::Error(Error::too_many_values()))?;
         Ok(())
+    }
+}
+
+fn bytes<'a>(object: Object<'a, '_>) -> &'a [u8] {
+    // SAFETY: a bytes object, by its kind, whose buffer lives as long as it does and never changes.
+    unsafe {
+        let pointer = object.as_ptr();
+        let length = ffi::PyBytes_Size(pointer).unsigned_abs();
+        std::slice::from_raw_parts(ffi::PyBytes_AsString(pointer).cast::<u8>(), length)
     }
 }
 

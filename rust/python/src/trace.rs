@@ -3,7 +3,10 @@
 use bumpalo::Bump;
 use callmatch_core::{
     text::Text,
-    trace::{self, span::Span},
+    trace::{
+        self,
+        span::{Kind, Span},
+    },
 };
 use pyo3::{
     intern,
@@ -33,12 +36,12 @@ pub fn read_tool_calls<'py>(calls: &Bound<'py, PyAny>, r#where: &str) -> PyResul
     }
 }
 
-/// The turns of a list of chat messages.
+/// The turns of a conversation, in the messages of any provider.
 #[pyfunction]
 pub fn read_messages<'py>(messages: &Bound<'py, PyAny>, r#where: &str) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let bump = Bump::new();
-    let conversation = read::with_all(messages, |value, reader| {
+    let conversation = read::with_messages(messages, |value, reader| {
         trace::conversation(reader, value).map(|conversation| conversation.copy_to(&bump))
     })?;
     let conversation = conversation.map_err(|error| errors::to_python(py, &error.inside(r#where)))?;
@@ -77,6 +80,12 @@ fn span<'py>(py: Python<'py>, span: &Span<'_>) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item(intern!(py, "error"), text(py, span.error)?)?;
     dict.set_item(intern!(py, "started_at"), write::value(py, span.started_at)?)?;
     dict.set_item(intern!(py, "ended_at"), write::value(py, span.ended_at)?)?;
+    if span.kind != Kind::ToolCall {
+        dict.set_item(intern!(py, "kind"), span.kind.word())?;
+    }
+    if span.agent.is_some() {
+        dict.set_item(intern!(py, "agent"), text(py, span.agent)?)?;
+    }
     if span.result_only {
         dict.set_item(intern!(py, "recorded_as"), intern!(py, "executed"))?;
     }

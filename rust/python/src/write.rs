@@ -32,6 +32,8 @@ pub fn value<'py>(py: Python<'py>, read: Value<'_>) -> PyResult<Bound<'py, PyAny
             }
             dict.into_any()
         }
+        // Nothing that is written holds one.
+        Value::Foreign(name) => text(py, *name)?.into_any(),
     })
 }
 

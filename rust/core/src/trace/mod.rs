@@ -7,12 +7,15 @@ pub mod span;
 pub mod turns;
 
 use crate::{call::Reader, error::Error, text::Text, value::Value};
+use messages::chat;
 use span::{Detail, Span};
-use turns::Conversation;
+use turns::Listener;
+
+pub use messages::conversation;
 
 /// The keys of calls and messages that are read beside [`crate::call::Key`] where all that is known of them is wanted.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    Detail::words().chain(messages::SAID.iter().copied())
+    Detail::words().chain(chat::SAID.iter().copied()).chain([chat::CUSTOM])
 }
 
 pub fn is_word(key: Text<'_>) -> bool {
@@ -23,21 +26,11 @@ pub fn is_word(key: Text<'_>) -> bool {
 /// calls were not reported.
 pub fn tool_calls<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Option<Vec<Span<'a>>>, Error> {
     let Some((reader, items)) = reader.items(value)? else { return Ok(None) };
-    if items.iter().any(messages::is_message) {
-        return messages::conversation(reader, items).map(|conversation| Some(conversation.into_spans()));
+    if items.iter().any(chat::is_message) {
+        let mut listener = Listener::default();
+        chat::read(reader, items, &mut listener)?;
+        return Ok(Some(listener.finish().into_spans()));
     }
-    let read = |(index, &item)| Span::read(reader, item).map_err(|error| error.at_index(index));
+    let read = |(index, &item)| chat::span(reader, item).map_err(|error| error.at_index(index));
     items.iter().enumerate().map(read).collect::<Result<_, _>>().map(Some)
-}
-
-/// The conversation that a list of chat messages, or JSON text of one, holds.
-pub fn conversation<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Conversation<'a>, Error> {
-    match reader.items(value)? {
-        Some((_, items)) if !items.is_empty() && !items.iter().any(messages::is_message) => {
-            let message = "expected a list of chat messages, each with a role and without arguments; no item is one";
-            Err(Error::wrong_type(message))
-        }
-        Some((reader, items)) => messages::conversation(reader, items),
-        None => Err(Error::wrong_type(format!("expected a list of chat messages, got {}", value.kind()))),
-    }
 }

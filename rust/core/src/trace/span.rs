@@ -13,8 +13,11 @@ use crate::{
 
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
+    pub kind: Kind,
     pub id: Option<Text<'a>>,
     pub name: Text<'a>,
+    /// Who made the call, where the log names one of several.
+    pub agent: Option<Text<'a>>,
     /// The arguments: an object; null if they were not recorded; anything else, as it was, if it couldn't be read as one.
     pub input: Value<'a>,
     pub output: Value<'a>,
@@ -26,6 +29,24 @@ pub struct Span<'a> {
     /// Is only the result known, and not who asked for it?
     pub result_only: bool,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    ToolCall,
+    Retrieval,
+}
+
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::ToolCall => "tool_call",
+            Kind::Retrieval => "retrieval",
+        }
+    }
+}
+
+/// How Mistral's client writes that there is none.
+const NO_ID: &str = "null";
 
 /// What is known of a call beside its name and arguments, or of the result of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +112,29 @@ impl Detail {
 
     /// The first of its keys that has an id.
     fn id<'a>(self, members: Object<'a>, bump: &'a Bump) -> Option<Text<'a>> {
-        self.keys().iter().find_map(|key| word(get(members, Text::from(*key))?, bump))
+        let id = |key: &&str| word(get(members, Text::from(*key))?, bump).filter(|id| !id.is(NO_ID));
+        self.keys().iter().find_map(id)
     }
 }
 
 impl<'a> Span<'a> {
+    /// A call of which nothing but the name is known.
+    pub fn new(name: Text<'a>) -> Self {
+        Span {
+            kind: Kind::ToolCall,
+            id: None,
+            name,
+            agent: None,
+            input: Value::Null,
+            output: Value::Null,
+            status: None,
+            error: None,
+            started_at: Value::Null,
+            ended_at: Value::Null,
+            result_only: false,
+        }
+    }
+
     pub fn read(reader: Reader<'a>, value: Value<'a>) -> Result<Span<'a>, Error> {
         let (call, written, members) = reader.call_as_written(value)?;
         let details = Details::read(reader, members)?;
@@ -108,18 +147,13 @@ impl<'a> Span<'a> {
         }
         Ok(Span {
             id: details.call_id.or_else(|| Detail::Id.id(members, reader.bump)),
-            name: call.name,
-            input: match call.arguments {
-                Arguments::Object(members) => Value::Object(members),
-                Arguments::NotRecorded => Value::Null,
-                Arguments::Unreadable => written,
-            },
+            input: as_input(call.arguments, written),
             output: Detail::Output.find(members)?,
             status: details.status,
             error: details.error,
             started_at: time(Detail::StartedAt.find(members)?),
             ended_at: time(Detail::EndedAt.find(members)?),
-            result_only: false,
+            ..Span::new(call.name)
         })
     }
 
@@ -127,8 +161,10 @@ impl<'a> Span<'a> {
     pub fn copy_to(self, bump: &Bump) -> Span<'_> {
         let text = |text: Option<Text<'_>>| text.map(|text| text.copy_to(bump));
         Span {
+            kind: self.kind,
             id: text(self.id),
             name: self.name.copy_to(bump),
+            agent: text(self.agent),
             input: self.input.copy_to(bump),
             output: self.output.copy_to(bump),
             status: text(self.status),
@@ -141,7 +177,7 @@ impl<'a> Span<'a> {
 }
 
 /// What calls, messages with a result and blocks with a result say in the same way.
-pub(super) struct Details<'a> {
+pub struct Details<'a> {
     pub call_id: Option<Text<'a>>,
     pub status: Option<Text<'a>>,
     pub error: Option<Text<'a>>,
@@ -164,8 +200,25 @@ impl<'a> Details<'a> {
     }
 }
 
+/// The arguments of a call as its input: an object, or JSON text of one; null if they were not recorded; else as they were.
+pub fn input<'a>(reader: Reader<'a>, written: Value<'a>) -> Result<Value<'a>, Error> {
+    let arguments = reader.arguments(written)?;
+    if reader.may_be_deep && written.deeper_than(MAX_DEPTH) {
+        return Err(Error::too_deep());
+    }
+    Ok(as_input(arguments, written))
+}
+
+fn as_input<'a>(arguments: Arguments<'a>, written: Value<'a>) -> Value<'a> {
+    match arguments {
+        Arguments::Object(members) => Value::Object(members),
+        Arguments::NotRecorded => Value::Null,
+        Arguments::Unreadable => written,
+    }
+}
+
 /// A text, or an integer as one, which is how ids and codes are written where types are taken lightly.
-fn word<'a>(value: Value<'a>, bump: &'a Bump) -> Option<Text<'a>> {
+pub fn word<'a>(value: Value<'a>, bump: &'a Bump) -> Option<Text<'a>> {
     match value {
         Value::Text(text) => Some(text).filter(|text| !text.is_empty()),
         Value::Int(_) | Value::Big(_) => Some(json_text(value, bump)),
@@ -180,12 +233,12 @@ fn time(value: Value<'_>) -> Value<'_> {
     }
 }
 
-pub(super) fn json_text<'a>(value: Value<'_>, bump: &'a Bump) -> Text<'a> {
+pub fn json_text<'a>(value: Value<'_>, bump: &'a Bump) -> Text<'a> {
     Text::from(&*bump.alloc_str(&show::json_text(value)))
 }
 
 /// What a span holds nests no deeper than arguments may.
-pub(super) fn check_depth<'a>(reader: Reader<'a>, members: Object<'a>, key: &str) -> Result<(), Error> {
+pub fn check_depth<'a>(reader: Reader<'a>, members: Object<'a>, key: &str) -> Result<(), Error> {
     match get(members, Text::from(key)) {
         Some(value) if reader.may_be_deep && value.deeper_than(MAX_DEPTH) => {
             Err(Error::too_deep().at_key(Text::from(key)))
@@ -218,5 +271,22 @@ mod tests {
         for text in [r#"{"name": "a", "output": 1, "result": 2}"#, r#"{"result": 2, "output": 1, "name": "a"}"#] {
             assert_eq!(output(text).unwrap_err(), "output and result mean the same and have different values");
         }
+    }
+
+    #[test]
+    fn arguments_that_were_taken_out_are_not_recorded() {
+        let input = |text: &str| {
+            let bump = Bump::new();
+            let (value, reader) = Reader::parse(text.as_bytes(), &bump).unwrap();
+            show::json_text(input(reader, value).unwrap())
+        };
+        for text in [r#""<REDACTED>""#, r#""[REDACTED]""#, r#""[TRUNCATED]""#, r#""<not serializable>""#, "null"] {
+            assert_eq!(input(text), "null", "{text}");
+        }
+        for text in [r#""<redacted by me>""#, r#"["[REDACTED]"]"#, r#""[""#, "5"] {
+            assert_eq!(input(text), text);
+        }
+        assert_eq!(input(r#""{\"a\": \"[REDACTED]\"}""#), r#"{"a": "[REDACTED]"}"#);
+        assert_eq!(input(r#""""#), "{}");
     }
 }

@@ -43,6 +43,10 @@ impl<'a> Conversation<'a> {
         self.turns.iter().zip(ends).map(|(turn, end)| (turn, self.spans.get(turn.first..end).unwrap_or_default()))
     }
 
+    pub fn spans(&self) -> &[Span<'a>] {
+        &self.spans
+    }
+
     pub fn into_spans(self) -> Vec<Span<'a>> {
         self.spans
     }
@@ -61,32 +65,141 @@ impl<'a> Conversation<'a> {
 /// Takes what happened, in order.
 #[derive(Default)]
 pub struct Listener<'a> {
-    conversation: Conversation<'a>,
-    pending: Pending<'a>,
+    events: Vec<Event<'a>>,
+    /// How often the user asked.
+    questions: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Event<'a> {
+    Asked(Option<Text<'a>>),
+    Said(Text<'a>),
+    Called(Span<'a>),
+    Done(Span<'a>),
+    Answered(Answer<'a>),
 }
 
 impl<'a> Listener<'a> {
     /// A user message: it starts a turn.
     pub fn asked(&mut self, text: Option<Text<'a>>) {
-        self.conversation.turns.push(Turn { input: text, output: None, first: self.conversation.spans.len() });
+        self.questions += 1;
+        self.events.push(Event::Asked(text));
     }
 
     /// An assistant message. One without text says nothing.
     pub fn said(&mut self, text: Option<Text<'a>>) {
-        let Some(text) = text.filter(|text| !text.is_blank()) else { return };
+        self.events.extend(text.filter(|text| !text.is_blank()).map(Event::Said));
+    }
+
+    pub fn called(&mut self, span: Span<'a>) {
+        self.events.push(Event::Called(span));
+    }
+
+    /// A call that is told with what came of it.
+    pub fn done(&mut self, span: Span<'a>) {
+        self.events.push(Event::Done(span));
+    }
+
+    pub fn answered(&mut self, answer: Answer<'a>) {
+        self.events.push(Event::Answered(answer));
+    }
+
+    /// What was heard elsewhere, and comes after this.
+    pub fn append(&mut self, other: Listener<'a>) {
+        self.hear(other, 0);
+    }
+
+    /// What was heard elsewhere, which may tell all of this again and go on.
+    pub fn then(&mut self, other: Listener<'a>) {
+        let known = other.told_again(self).unwrap_or(0);
+        self.hear(other, known);
+    }
+
+    fn hear(&mut self, other: Listener<'a>, known: usize) {
+        let new = other.events.into_iter().skip(known);
+        self.events.extend(new.inspect(|event| self.questions += usize::from(matches!(event, Event::Asked(_)))));
+    }
+
+    /// How much of this tells the other one again; None if this doesn't go on from there.
+    pub fn told_again(&self, other: &Listener<'a>) -> Option<usize> {
+        if self.events.len() >= other.events.len() && self.events.iter().zip(&other.events).all(|(a, b)| a.is_again(b))
+        {
+            return Some(other.events.len());
+        }
+        // Another provider may not be told of calls, or may be told texts as one. The same questions say what is meant, if
+        // one follows that is new.
+        if self.questions <= other.questions {
+            return None;
+        }
+        let mut place = 0;
+        for event in &other.events {
+            match self.events.get(place) {
+                Some(again) if again.is_again(event) => place += 1,
+                _ if matches!(event, Event::Asked(_)) => return None,
+                _ => {}
+            }
+        }
+        let rest = self.events.get(place..)?;
+        let texts = rest.iter().take_while(|event| matches!(event, Event::Said(_))).count();
+        matches!(rest.get(texts), Some(Event::Asked(_))).then_some(place + texts)
+    }
+
+    pub fn finish(self) -> Conversation<'a> {
+        let mut telling = Telling::default();
+        for event in self.events {
+            match event {
+                Event::Asked(text) => telling.asked(text),
+                Event::Said(text) => telling.said(text),
+                Event::Called(span) => telling.called(span, true),
+                Event::Done(span) => telling.called(span, false),
+                Event::Answered(answer) => telling.answered(answer),
+            }
+        }
+        telling.conversation
+    }
+}
+
+impl Event<'_> {
+    /// Is this the other one, told again? Ids may be missing or made up anew, and outputs left out or written differently.
+    fn is_again(&self, other: &Event<'_>) -> bool {
+        match (self, other) {
+            (Event::Asked(a), Event::Asked(b)) => a == b,
+            (Event::Said(a), Event::Said(b)) => a == b,
+            (Event::Called(a) | Event::Done(a), Event::Called(b) | Event::Done(b)) => {
+                a.name == b.name && compare::equal(a.input, b.input)
+            }
+            (Event::Answered(a), Event::Answered(b)) => a.id == b.id || a.id.is_none() || b.id.is_none(),
+            _ => false,
+        }
+    }
+}
+
+/// Makes turns of what happened.
+#[derive(Default)]
+struct Telling<'a> {
+    conversation: Conversation<'a>,
+    pending: Pending<'a>,
+}
+
+impl<'a> Telling<'a> {
+    fn asked(&mut self, text: Option<Text<'a>>) {
+        self.conversation.turns.push(Turn { input: text, output: None, first: self.conversation.spans.len() });
+    }
+
+    fn said(&mut self, text: Text<'a>) {
         self.open();
         if let Some(turn) = self.conversation.turns.last_mut() {
             turn.output = Some(text);
         }
     }
 
-    pub fn called(&mut self, span: Span<'a>) {
+    fn called(&mut self, span: Span<'a>, is_pending: bool) {
         self.open();
-        self.pending.push(self.conversation.spans.len(), &span);
+        self.pending.push(self.conversation.spans.len(), &span, is_pending);
         self.conversation.spans.push(span);
     }
 
-    pub fn answered(&mut self, answer: Answer<'a>) {
+    fn answered(&mut self, answer: Answer<'a>) {
         if let Some(span) = self.pending.take(&answer).and_then(|place| self.conversation.spans.get_mut(place)) {
             span.output = answer.output;
             span.status = answer.status.or(span.status);
@@ -103,19 +216,12 @@ impl<'a> Listener<'a> {
         self.open();
         self.conversation.spans.push(Span {
             id: answer.id,
-            name,
-            input: Value::Null,
             output: answer.output,
             status: answer.status,
             error: answer.error,
-            started_at: Value::Null,
-            ended_at: Value::Null,
             result_only: true,
+            ..Span::new(name)
         });
-    }
-
-    pub fn finish(self) -> Conversation<'a> {
-        self.conversation
     }
 
     /// What comes before any user message is a turn too.
@@ -133,25 +239,38 @@ struct Pending<'a> {
     all: VecDeque<usize>,
     by_id: HashMap<Text<'a>, (VecDeque<usize>, usize)>,
     by_name: HashMap<Text<'a>, VecDeque<usize>>,
+    /// Those without an id, all and by name.
+    without_id: VecDeque<usize>,
+    without_id_by_name: HashMap<Text<'a>, VecDeque<usize>>,
     /// By the place of the span.
     answered: Vec<bool>,
 }
 
 impl<'a> Pending<'a> {
-    fn push(&mut self, place: usize, span: &Span<'a>) {
-        self.all.push_back(place);
-        self.by_name.entry(span.name).or_default().push_back(place);
+    /// A call. One that has its answer is only known by its id, so that another answer with it is told from others.
+    fn push(&mut self, place: usize, span: &Span<'a>, is_pending: bool) {
         if let Some(id) = span.id {
             let (places, last) = self.by_id.entry(id).or_default();
-            places.push_back(place);
+            places.extend(is_pending.then_some(place));
             *last = place;
+        }
+        if is_pending {
+            self.all.push_back(place);
+            self.by_name.entry(span.name).or_default().push_back(place);
+            if span.id.is_none() {
+                self.without_id.push_back(place);
+                self.without_id_by_name.entry(span.name).or_default().push_back(place);
+            }
         }
     }
 
     /// The earliest call that this can be the answer to.
     fn take(&mut self, answer: &Answer<'a>) -> Option<usize> {
         let places = match (answer.id, answer.name) {
-            (Some(id), _) => self.by_id.get_mut(&id).map(|(places, _)| places),
+            (Some(id), _) if self.by_id.contains_key(&id) => self.by_id.get_mut(&id).map(|(places, _)| places),
+            // Nothing has this id, so a call that has none may be meant.
+            (Some(_), Some(name)) => self.without_id_by_name.get_mut(&name),
+            (Some(_), None) => Some(&mut self.without_id),
             (None, Some(name)) => self.by_name.get_mut(&name),
             (None, None) => Some(&mut self.all),
         }?;
@@ -181,17 +300,7 @@ mod tests {
     use super::*;
 
     fn call<'a>(id: Option<&'a str>, name: &'a str) -> Span<'a> {
-        Span {
-            id: id.map(Text::from),
-            name: Text::from(name),
-            input: Value::Object(&[]),
-            output: Value::Null,
-            status: None,
-            error: None,
-            started_at: Value::Null,
-            ended_at: Value::Null,
-            result_only: false,
-        }
+        Span { id: id.map(Text::from), input: Value::Object(&[]), ..Span::new(Text::from(name)) }
     }
 
     fn answer<'a>(id: Option<&'a str>, name: Option<&'a str>, output: i64) -> Answer<'a> {
@@ -288,6 +397,12 @@ mod tests {
             ["a 1", "b 3", "a 2", "b -"]
         );
         assert_eq!(outputs(&calls, &[answer(None, Some("c"), 1)]), ["a -", "b -", "a -", "b -", "c 1?"]);
+        // An id that no call has may belong to one whose id was not written down.
+        assert_eq!(outputs(&calls, &[answer(Some("z"), Some("a"), 1)]), ["a -", "b -", "a 1", "b -"]);
+        assert_eq!(
+            outputs(&calls, &[answer(Some("z"), None, 1), answer(Some("y"), Some("c"), 2)]),
+            ["a -", "b 1", "a -", "b -", "c 2?"]
+        );
     }
 
     #[test]
@@ -297,5 +412,49 @@ mod tests {
         assert_eq!(outputs(&calls, &[first, first]), ["a 1"]);
         assert_eq!(outputs(&calls, &[first, other, answer(Some("z"), Some("n"), 3)]), ["a 1", "a 2?", "n 3?"]);
         assert_eq!(outputs(&calls, &[answer(None, None, 1), answer(None, None, 1)]), ["a 1", "unknown tool 1?"]);
+    }
+
+    #[test]
+    fn a_call_that_is_told_with_its_answer_awaits_none() {
+        let mut listener = Listener::default();
+        listener.done(Span { output: Value::Int(1), ..call(Some("x"), "a") });
+        listener.called(call(None, "b"));
+        listener.answered(answer(None, None, 2));
+        // Told again, and differently.
+        listener.answered(answer(Some("x"), None, 1));
+        listener.answered(answer(Some("x"), None, 3));
+        assert_eq!(told(listener).remove(0).2, ["a 1", "b 2", "a 3?"]);
+    }
+
+    #[test]
+    fn what_goes_on_is_told_once_and_all_else_as_it_is() {
+        let heard = |asked: &'static str, calls: &[(Option<&'static str>, &'static str)], said: &'static str| {
+            let mut listener = Listener::default();
+            listener.asked(Some(Text::from(asked)));
+            calls.iter().for_each(|&(id, name)| listener.called(call(id, name)));
+            listener.said(Some(Text::from(said)));
+            listener
+        };
+        let after = |next: Listener<'static>| {
+            let mut listener = heard("one", &[(Some("x"), "a")], "");
+            listener.then(next);
+            told(listener).into_iter().map(|(.., spans)| spans.len()).collect::<Vec<_>>()
+        };
+        // Another dialect may have no ids, or make up its own.
+        assert_eq!(after(heard("one", &[(Some("x"), "a"), (None, "b")], "done")), [2]);
+        assert_eq!(after(heard("one", &[(None, "a")], "done")), [1]);
+        assert_eq!(after(heard("two", &[(Some("x"), "a")], "")), [1, 1]);
+        assert_eq!(after(heard("one", &[(Some("x"), "b")], "")), [1, 1]);
+        assert_eq!(after(heard("one", &[], "")), [1, 0]);
+        assert_eq!(after(Listener::default()), [1]);
+        // The same question alone may be one that is asked again; with another one after it, it is the past.
+        let past = |calls: &[(Option<&'static str>, &'static str)]| {
+            let mut listener = heard("one", calls, "in one");
+            listener.append(heard("two", &[(None, "b")], ""));
+            listener
+        };
+        assert_eq!(after(past(&[])), [1, 1]);
+        assert_eq!(after(past(&[(None, "a")])), [1, 1]);
+        assert_eq!(after(past(&[(None, "other")])), [1, 1, 1]);
     }
 }

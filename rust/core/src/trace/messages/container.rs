@@ -1,0 +1,383 @@
+//! What messages come in: requests and responses of providers, pairs of them, streams, states of graphs.
+//!
+//! A list of messages may hold such things too, since people append a whole response to their history.
+
+use super::{
+    chat::{ROLE, TYPE},
+    stream,
+};
+use crate::{
+    call::Reader,
+    error::{Error, Segment},
+    text::Text,
+    value::{Member, Value},
+};
+
+/// Messages that stand together.
+pub struct Piece<'a> {
+    pub items: Vec<Value<'a>>,
+    /// May they tell again all that came before them, as a request does?
+    pub is_history: bool,
+    base: Vec<Segment>,
+    /// Of each item in what stands at the base; None: it is that itself.
+    places: Vec<Option<usize>>,
+}
+
+impl Piece<'_> {
+    /// Where in the input an error is.
+    pub fn locate(&self, error: Error) -> Error {
+        error.relocated(|index| {
+            let place = index.and_then(|index| self.places.get(index).copied().flatten());
+            self.base.iter().cloned().chain(place.map(Segment::Index)).collect()
+        })
+    }
+}
+
+/// All pieces of what was given, in order, and what reads them.
+pub fn unpack<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<(Reader<'a>, Vec<Piece<'a>>), Error> {
+    let mut unpacking = Unpacking { reader, pieces: Vec::new(), path: Vec::new() };
+    unpacking.any(value, false)?;
+    Ok((unpacking.reader, unpacking.pieces))
+}
+
+struct Unpacking<'a> {
+    reader: Reader<'a>,
+    pieces: Vec<Piece<'a>>,
+    path: Vec<Segment>,
+}
+
+impl<'a> Unpacking<'a> {
+    /// Messages, one of them, or what holds them.
+    fn any(&mut self, value: Value<'a>, is_history: bool) -> Result<(), Error> {
+        match value {
+            Value::Text(text) => {
+                let value = self.parsed(text).map_err(|error| self.located(error))?;
+                self.any(value, is_history)
+            }
+            Value::Array(items) => self.list(items, is_history),
+            Value::Object(_) if is_container(value) => self.container(value),
+            Value::Object(_) if stream::source(value).is_some() => self.list(&[value], is_history),
+            Value::Object(_) => {
+                self.single(value, is_history);
+                Ok(())
+            }
+            other => {
+                let error = Error::wrong_type(format!("expected a list of chat messages, got {}", other.kind()));
+                Err(self.located(error))
+            }
+        }
+    }
+
+    fn list(&mut self, items: &[Value<'a>], is_history: bool) -> Result<(), Error> {
+        let mut piece = self.piece(is_history);
+        let mut place = 0;
+        while let Some((&item, after)) = items.get(place..).and_then(<[_]>::split_first) {
+            // Most are messages.
+            if is_role(item) {
+                piece.items.push(item);
+                piece.places.push(Some(place));
+                place += 1;
+                continue;
+            }
+            let source = stream::source(item);
+            let length =
+                1 + after.iter().take_while(|&&next| source.is_some() && stream::source(next) == source).count();
+            // What Gemini streams are whole responses, of which one alone is one.
+            if let Some(source) = source.filter(|&source| length > 1 || source != stream::Source::Gemini) {
+                let run = items.get(place..place + length).unwrap_or_default();
+                let assembled = stream::assembled(self.reader, source, run)
+                    .map_err(|error| self.located(error.relocated(|index| at(place + index.unwrap_or_default()))))?;
+                piece.places.extend(assembled.iter().map(|_| Some(place)));
+                piece.items.extend(assembled);
+                place += length;
+                continue;
+            }
+            if is_container(item) {
+                let next = self.piece(is_history);
+                self.push(std::mem::replace(&mut piece, next));
+                self.path.push(Segment::Index(place));
+                self.container(item)?;
+                self.path.pop();
+            } else {
+                piece.items.push(item);
+                piece.places.push(Some(place));
+            }
+            place += 1;
+        }
+        self.push(piece);
+        Ok(())
+    }
+
+    /// What a container holds: first what was asked, then what was answered.
+    fn container(&mut self, value: Value<'a>) -> Result<(), Error> {
+        let before = self.pieces.len();
+        for key in [REQUEST, BODY] {
+            self.inside(key, value.get(key))?;
+        }
+        match (value.get(MESSAGES), value.get(CONTENTS), value.get(INPUT)) {
+            (Some(messages @ Value::Array(_)), ..) => self.at_key(MESSAGES, |all| all.any(messages, true))?,
+            (_, Some(contents @ Value::Array(_)), _) => self.at_key(CONTENTS, |all| all.any(contents, true))?,
+            (_, Some(Value::Text(text)), _) => {
+                let parts = self.objects(&[("text", Value::Text(text))]);
+                self.asked(CONTENTS, "parts", Value::Array(self.reader.bump.alloc_slice_copy(&[parts])));
+            }
+            (_, _, Some(input @ Value::Array(_))) => self.at_key(INPUT, |all| all.any(input, true))?,
+            (_, _, Some(input @ Value::Text(_))) => self.asked(INPUT, "content", input),
+            _ => {}
+        }
+        match value.get(RESPONSE) {
+            // To messages belongs an answer, which must not get lost because nobody knows it; unless there was none.
+            Some(response @ Value::Object([_, ..]))
+                if self.pieces.len() > before && !is_known(response) && response.get("error").is_none() =>
+            {
+                self.at_path(&[Segment::Key(RESPONSE.to_owned())], response);
+            }
+            response => self.inside(RESPONSE, response)?,
+        }
+        // The others are what else could have been said.
+        let first = |key| value.get(key).and_then(|all| all.get("0"));
+        if let Some(message @ Value::Object(_)) = first(CHOICES).and_then(|choice| choice.get(MESSAGE)) {
+            self.at_path(
+                &[Segment::Key(CHOICES.to_owned()), Segment::Index(0), Segment::Key(MESSAGE.to_owned())],
+                message,
+            );
+        }
+        if let Some(content @ Value::Object(_)) = first(CANDIDATES).and_then(|candidate| candidate.get("content")) {
+            self.at_path(
+                &[Segment::Key(CANDIDATES.to_owned()), Segment::Index(0), Segment::Key("content".to_owned())],
+                content,
+            );
+        }
+        match value.get(OUTPUT) {
+            Some(items @ Value::Array(_)) => self.at_key(OUTPUT, |all| all.any(items, false))?,
+            Some(output) if is_role(output) => self.at_path(&[Segment::Key(OUTPUT.to_owned())], output),
+            Some(output) => {
+                if let Some(message @ Value::Object(_)) = output.get(MESSAGE) {
+                    self.at_path(&[Segment::Key(OUTPUT.to_owned()), Segment::Key(MESSAGE.to_owned())], message);
+                }
+            }
+            None => {}
+        }
+        if let Some(message @ Value::Object(_)) = value.get(MESSAGE) {
+            self.at_path(&[Segment::Key(MESSAGE.to_owned())], message);
+        }
+        Ok(())
+    }
+
+    /// A request or a response, which may be of some other thing.
+    fn inside(&mut self, key: &'static str, value: Option<Value<'a>>) -> Result<(), Error> {
+        match value {
+            Some(Value::Text(text)) if text.is_blank() => Ok(()),
+            Some(value @ (Value::Text(_) | Value::Array(_))) => self.at_key(key, |all| all.any(value, false)),
+            Some(value) if is_known(value) => self.at_key(key, |all| all.any(value, false)),
+            _ => Ok(()),
+        }
+    }
+
+    fn at_key(&mut self, key: &str, read: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        self.path.push(Segment::Key(key.to_owned()));
+        read(self)?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn at_path(&mut self, path: &[Segment], message: Value<'a>) {
+        let length = self.path.len();
+        self.path.extend_from_slice(path);
+        self.single(message, false);
+        self.path.truncate(length);
+    }
+
+    /// A message of a user that is given as a text.
+    fn asked(&mut self, key: &str, holder: &'static str, content: Value<'a>) {
+        let message = self.objects(&[(ROLE, Value::Text(Text::from("user"))), (holder, content)]);
+        let length = self.path.len();
+        self.path.push(Segment::Key(key.to_owned()));
+        self.single(message, true);
+        self.path.truncate(length);
+    }
+
+    fn objects(&self, members: &[(&'static str, Value<'a>)]) -> Value<'a> {
+        stream::object(members, self.reader.bump)
+    }
+
+    fn single(&mut self, value: Value<'a>, is_history: bool) {
+        let piece = Piece { items: vec![value], places: vec![None], ..self.piece(is_history) };
+        self.push(piece);
+    }
+
+    fn piece(&self, is_history: bool) -> Piece<'a> {
+        Piece { items: Vec::new(), is_history, base: self.path.clone(), places: Vec::new() }
+    }
+
+    fn push(&mut self, piece: Piece<'a>) {
+        if !piece.items.is_empty() {
+            self.pieces.push(piece);
+        }
+    }
+
+    fn located(&self, error: Error) -> Error {
+        error.relocated(|index| self.path.iter().cloned().chain(index.map(Segment::Index)).collect())
+    }
+
+    /// JSON text, or the events of a stream as a server sends them.
+    fn parsed(&mut self, text: Text<'a>) -> Result<Value<'a>, Error> {
+        let bytes = text.utf8_in(self.reader.bump);
+        let value = if stream::is_sent_by_server(bytes) {
+            Value::Array(self.reader.bump.alloc_slice_copy(&self.events(bytes)?))
+        } else {
+            self.json(bytes).map_err(Error::not_json)?
+        };
+        match value {
+            Value::Text(_) => Err(Error::wrong_type("expected a list of chat messages, got text inside JSON text")),
+            value => Ok(value),
+        }
+    }
+
+    fn json(&mut self, bytes: &'a [u8]) -> Result<Value<'a>, crate::json::JsonError> {
+        let (value, reader) = Reader::parse(bytes, self.reader.bump)?;
+        self.reader.may_be_deep |= reader.may_be_deep;
+        Ok(value)
+    }
+
+    fn events(&mut self, bytes: &'a [u8]) -> Result<Vec<Value<'a>>, Error> {
+        let mut events = Vec::new();
+        for (place, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+            let Some(data) = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii) else { continue };
+            if data.is_empty() || data == b"[DONE]" {
+                continue;
+            }
+            let event = self.json(data);
+            events.push(event.map_err(|error| Error::value(format!("line {}: not JSON: {error}", place + 1)))?);
+        }
+        Ok(events)
+    }
+}
+
+const REQUEST: &str = "request";
+const RESPONSE: &str = "response";
+const BODY: &str = "body";
+const MESSAGES: &str = "messages";
+const CONTENTS: &str = "contents";
+const INPUT: &str = "input";
+const CHOICES: &str = "choices";
+const CANDIDATES: &str = "candidates";
+const OUTPUT: &str = "output";
+const MESSAGE: &str = "message";
+
+/// What says of an object that it is a message, an item or an event itself; the last one of what an agent of LlamaIndex
+/// put out.
+const NO_CONTAINER: &[&str] = &[ROLE, TYPE, "kind", "current_agent_name"];
+
+fn is_container(value: Value<'_>) -> bool {
+    let Value::Object(members) = value else { return false };
+    if members
+        .iter()
+        .any(|Member { key, value }| !matches!(value, Value::Null) && NO_CONTAINER.iter().any(|word| key.is(word)))
+    {
+        return false;
+    }
+    let is_list = |key| matches!(value.get(key), Some(Value::Array(_)));
+    let is_text = |key| matches!(value.get(key), Some(Value::Text(_)));
+    let holds = |key| value.get(key).is_some_and(|inner| is_container(inner) || is_role(inner));
+    let is_pair = value.get(REQUEST).is_some() && value.get(RESPONSE).is_some();
+    let asks = is_text(INPUT) && (is_list(OUTPUT) || is_text("model")) || is_text(CONTENTS) && is_text("model");
+    [MESSAGES, CONTENTS, INPUT, CHOICES, CANDIDATES, OUTPUT].into_iter().any(is_list)
+        || is_pair
+        || asks
+        || [REQUEST, RESPONSE, BODY].into_iter().any(holds)
+        || [MESSAGE, OUTPUT].into_iter().any(|key| value.get(key).is_some_and(is_role))
+        || value.get(OUTPUT).and_then(|output| output.get(MESSAGE)).is_some_and(is_role)
+}
+
+fn is_known(value: Value<'_>) -> bool {
+    is_container(value) || is_role(value) || stream::source(value).is_some()
+}
+
+fn is_role(value: Value<'_>) -> bool {
+    matches!(value.get(ROLE), Some(Value::Text(_)))
+}
+
+fn at(index: usize) -> Vec<Segment> {
+    vec![Segment::Index(index)]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trace::messages::tests::told;
+
+    const ASKED: &str = r#"{"role": "user", "content": "hi"}"#;
+    const CALLED: &str = r#"{"role": "assistant", "content": null,
+        "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": "{}"}}]}"#;
+    const GIVEN: &str = r#"{"role": "tool", "tool_call_id": "1", "content": "A"}"#;
+    const SAID: &str = r#"{"role": "assistant", "content": "Done."}"#;
+
+    #[test]
+    fn containers_are_opened_wherever_they_stand() {
+        let whole = ["hi > Done.", r#"1 a {} = "A""#];
+        for text in [
+            format!("[{ASKED}, {CALLED}, {GIVEN}, {SAID}]"),
+            format!(r#"{{"messages": [{ASKED}, {CALLED}, {GIVEN}, {SAID}], "model": "m"}}"#),
+            format!(r#"{{"messages": [{ASKED}, {CALLED}, {GIVEN}], "choices": [{{"message": {SAID}}}]}}"#),
+            format!(r#"[{ASKED}, {{"choices": [{{"message": {CALLED}}}]}}, {GIVEN}, {{"message": {SAID}}}]"#),
+            format!(
+                r#"[{{"request": {{"messages": [{ASKED}]}}, "response": {{"choices": [{{"message": {CALLED}}}]}}}},
+                {{"request": {{"messages": [{ASKED}, {CALLED}, {GIVEN}]}}, "response": {{"output": {{"message": {SAID}}}}}}}]"#
+            ),
+            format!(
+                r#"[{{"body": {{"messages": [{ASKED}]}}}}, {{"response": {{"body": {{"message": {CALLED}}}}}}},
+                {{"body": {{"messages": [{GIVEN}]}}, "output": {SAID}}}]"#
+            ),
+            format!(r#"[{{"messages": [{ASKED}, {CALLED}]}}, {{"messages": [{ASKED}, {CALLED}, {GIVEN}, {SAID}]}}]"#),
+        ] {
+            assert_eq!(told(&text).unwrap(), whole, "{text}");
+        }
+        let alone = format!(r#"{{"request": {{"messages": [{ASKED}]}}, "response": {:?}}}"#, format!("[{SAID}]"));
+        assert_eq!(told(&alone).unwrap(), ["hi > Done."]);
+        assert_eq!(told(SAID).unwrap(), ["- > Done."]);
+        assert_eq!(told(r#"{"model": "m", "input": "hi", "output": []}"#).unwrap(), ["hi > -"]);
+        for nothing in ["{}", "null", r#"{"error": {"code": 529}}"#] {
+            let failed = format!(r#"{{"request": {{"messages": [{ASKED}]}}, "response": {nothing}}}"#);
+            assert_eq!(told(&failed).unwrap(), ["hi > -"]);
+        }
+    }
+
+    #[test]
+    fn a_request_that_does_not_go_on_begins_anew() {
+        let pair = |asked: &str, said: &str| {
+            format!(
+                r#"{{"request": {{"messages": [{{"role": "user", "content": {asked:?}}}]}},
+                "response": {{"message": {{"role": "assistant", "content": {said:?}}}}}}}"#
+            )
+        };
+        let texts = format!("[{}, {}, {}]", pair("one", "1"), pair("two", "2"), pair("one", "1"));
+        assert_eq!(told(&texts).unwrap(), ["one > 1", "two > 2", "one > 1"]);
+        let apart = format!(r#"[{{"messages": [{ASKED}]}}, {{"messages": [{{"role": "user", "content": "other"}}]}}]"#);
+        assert_eq!(told(&apart).unwrap_err(), "[1].messages: another conversation begins here; read each alone");
+    }
+
+    #[test]
+    fn errors_say_where_in_what_was_given() {
+        let bad = r#"{"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}"#;
+        for (text, path) in [
+            (format!("[{ASKED}, {bad}]"), "[1].tool_calls[0]: a tool call without a name"),
+            (format!(r#"{{"messages": [{ASKED}, {bad}]}}"#), "messages[1].tool_calls[0]: "),
+            (bad.to_owned(), "tool_calls[0]: "),
+            (
+                format!(r#"[{ASKED}, {{"response": {{"choices": [{{"message": {bad}}}]}}}}]"#),
+                "[1].response.choices[0].message.tool_calls[0]: ",
+            ),
+            (format!(r#"{{"messages": {ASKED}, "choices": 5, "input": [5]}}"#), "input: expected a list of chat"),
+            (
+                format!(r#"[{{"request": {{"messages": [{ASKED}]}}, "response": {{"text": "x"}}}}]"#),
+                "[0].response: expected a list of chat messages",
+            ),
+            (r#"[{"request": "[", "response": {}}]"#.to_owned(), "[0].request: not JSON"),
+            (r#""[]""#.to_owned(), "expected a list of chat messages, got text inside JSON text"),
+            ("data: {}\n\ndata: {".to_owned(), "line 3: not JSON"),
+        ] {
+            let error = told(&text).unwrap_err();
+            assert!(error.starts_with(path), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Conversations as people have them: one file for each dialect, found by what only it has.
+
+pub mod blocks;
+pub mod chat;
+pub mod content;
+
+mod adk;
+mod autogen;
+mod bedrock;
+mod container;
+mod crewai;
+mod dspy;
+mod gemini;
+mod haystack;
+mod langchain;
+mod llama_index;
+mod parts;
+mod pydantic_ai;
+mod responses;
+mod semantic_kernel;
+mod smolagents;
+mod stream;
+mod vercel;
+
+use crate::{
+    call::Reader,
+    error::Error,
+    show,
+    text::Text,
+    trace::turns::{Conversation, Listener},
+    value::Value,
+};
+
+/// A way to write down a conversation.
+pub struct Dialect {
+    /// What people call it, for errors: "Gemini contents".
+    pub name: &'static str,
+    /// Does this list look like it? Decided by keys that no other dialect has, not by the place in the table.
+    pub fits: fn(&[Value<'_>]) -> bool,
+    pub read: for<'a> fn(Reader<'a>, &[Value<'a>], &mut Listener<'a>) -> Result<(), Error>,
+}
+
+/// All but chat messages, which are what is left.
+const DIALECTS: &[Dialect] = &[
+    bedrock::DIALECT,
+    responses::DIALECT,
+    gemini::DIALECT,
+    adk::DIALECT,
+    langchain::DIALECT,
+    pydantic_ai::DIALECT,
+    vercel::DIALECT,
+    haystack::DIALECT,
+    llama_index::DIALECT,
+    semantic_kernel::DIALECT,
+    autogen::DIALECT,
+    smolagents::DIALECT,
+    dspy::DIALECT,
+    crewai::DIALECT,
+];
+
+/// Does a message with this role, or a block of this type, hold the result of a call?
+pub fn holds_result(word: Text<'_>) -> bool {
+    blocks::is_kind_of_result(word) || chat::is_role_of_tool(word)
+}
+
+/// The conversation that messages of any dialect hold, or JSON text of them, or what they come in.
+pub fn conversation<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Conversation<'a>, Error> {
+    let (reader, pieces) = container::unpack(reader, value)?;
+    let mut listener = Listener::default();
+    let mut after_history = false;
+    for piece in &pieces {
+        let mut heard = Listener::default();
+        let read = dialect(&piece.items).and_then(|dialect| (dialect.read)(reader, &piece.items, &mut heard));
+        read.map_err(|error| piece.locate(error))?;
+        if !piece.is_history {
+            listener.append(heard);
+        } else if after_history && heard.told_again(&listener).is_none() {
+            // Between requests of one conversation come responses.
+            return Err(piece.locate(Error::value("another conversation begins here; read each alone")));
+        } else {
+            listener.then(heard);
+        }
+        after_history = piece.is_history;
+    }
+    let conversation = listener.finish();
+    let foreign =
+        conversation.spans().iter().find_map(|span| foreign_in(span.input).or_else(|| foreign_in(span.output)));
+    foreign.map_or(Ok(conversation), |name| Err(no_value(value, name)))
+}
+
+/// Something that is no JSON value.
+fn foreign_in<'a>(value: Value<'a>) -> Option<&'a Text<'a>> {
+    match value {
+        Value::Foreign(name) => Some(name),
+        Value::Array(items) => items.iter().find_map(|&item| foreign_in(item)),
+        Value::Object(members) => members.iter().find_map(|member| foreign_in(member.value)),
+        _ => None,
+    }
+}
+
+/// What tools are given and give are JSON values: what is none is an error, with the path to it.
+#[cold]
+fn no_value<'a>(root: Value<'a>, name: &'a Text<'a>) -> Error {
+    fn within<'a>(value: Value<'a>, name: &'a Text<'a>) -> Option<Error> {
+        match value {
+            Value::Foreign(other) if std::ptr::eq(other, name) => {
+                let name = show::in_a_sentence(&show::storable(*name));
+                Some(Error::wrong_type(format!("{name} is not a JSON value")))
+            }
+            Value::Array(items) => {
+                (0..).zip(items).find_map(|(index, &item)| Some(within(item, name)?.at_index(index)))
+            }
+            Value::Object(members) => {
+                members.iter().find_map(|member| Some(within(member.value, name)?.at_key(member.key)))
+            }
+            _ => None,
+        }
+    }
+    within(root, name).unwrap_or_else(|| Error::wrong_type("not a JSON value"))
+}
+
+/// The one dialect that the messages are in.
+fn dialect(items: &[Value<'_>]) -> Result<&'static Dialect, Error> {
+    // Asking all of them takes longer than reading.
+    if items.iter().all(chat::is_plain) && !items.is_empty() {
+        return Ok(&chat::DIALECT);
+    }
+    let mut fitting = DIALECTS.iter().filter(|dialect| (dialect.fits)(items));
+    match (fitting.next(), fitting.next()) {
+        (Some(first), Some(second)) => {
+            let message = format!("these look like {} and like {}; read each alone", first.name, second.name);
+            Err(Error::value(message))
+        }
+        (Some(dialect), None) => Ok(dialect),
+        (None, _) if (chat::DIALECT.fits)(items) => Ok(&chat::DIALECT),
+        (None, _) => {
+            let names = DIALECTS.iter().map(|dialect| dialect.name).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "expected a list of chat messages, each with a role and without arguments, or of {names}; no item is one"
+            );
+            Err(Error::wrong_type(message))
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use bumpalo::Bump;
+
+    use super::*;
+
+    /// What a conversation tells, turn by turn: `input > output`, then each call as `id name input = output status error`.
+    pub fn told(text: &str) -> Result<Vec<String>, String> {
+        let bump = Bump::new();
+        let reader = Reader { bump: &bump, may_be_deep: false };
+        let conversation = conversation(reader, Value::Text(Text::from(text))).map_err(|error| error.to_string())?;
+        let word = |text: Option<Text<'_>>| text.map_or("-".to_owned(), show::plain);
+        let mut lines = Vec::new();
+        for (turn, spans) in conversation.turns() {
+            lines.push(format!("{} > {}", word(turn.input), word(turn.output)));
+            for span in spans {
+                let (id, name) = (word(span.id), show::plain(span.name));
+                let (input, output) = (show::json_text(span.input), show::json_text(span.output));
+                let mut line = format!("{id} {name} {input} = {output}");
+                for more in [span.status, span.error, span.agent].into_iter().flatten() {
+                    line += &format!(" {}", show::plain(more));
+                }
+                for (is_so, mark) in [(span.result_only, "?"), (span.kind != super::super::span::Kind::ToolCall, "*")] {
+                    line += if is_so { mark } else { "" };
+                }
+                lines.push(line);
+            }
+        }
+        Ok(lines)
+    }
+
+    #[test]
+    fn one_dialect_reads_all_and_an_unknown_one_is_an_error_that_lists_them() {
+        assert_eq!(told("[]").unwrap(), [""; 0]);
+        for nothing in ["{}", "[5]", r#"[{"name": "a", "arguments": {}}]"#, r#"[{"role": "user", "args": {}}]"#] {
+            let error = told(nothing).unwrap_err();
+            assert!(error.starts_with("expected a list of chat messages, each with a role and without arguments"));
+            assert!(DIALECTS.iter().all(|dialect| error.contains(dialect.name)), "{error}");
+        }
+        let both = r#"[{"role": "user", "content": [{"toolResult": {}}]},
+            {"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"}]"#;
+        let error = told(both).unwrap_err();
+        assert!(error.contains("Bedrock Converse messages") && error.contains("OpenAI Responses items"), "{error}");
+    }
+
+    #[test]
+    fn no_other_dialect_fits_what_is_plainly_a_chat_message() {
+        let bump = Bump::new();
+        let text = r#"[{"role": "user", "content": "hi"}, {"role": "user", "name": "u", "content": null},
+            {"role": "assistant", "content": null, "refusal": null, "tool_calls": [{"type": "tool_call", "id": "1"}]},
+            {"role": "assistant", "function_call": {"name": "a", "args": {}}}, {"role": "system", "content": "s"},
+            {"role": "tool", "tool_call_id": "1", "content": "x"}, {"role": "function", "name": "a", "content": "{}"}]"#;
+        let (value, _) = Reader::parse(text.as_bytes(), &bump).unwrap();
+        let Value::Array(items) = value else { panic!("a list") };
+        assert!(items.iter().all(chat::is_plain));
+        for dialect in DIALECTS {
+            assert!(!(dialect.fits)(items) && !items.chunks(1).any(dialect.fits), "{}", dialect.name);
+        }
+        for other in [
+            r#"{"role": "model", "content": "hi"}"#,
+            r#"{"content": "hi"}"#,
+            r#"{"role": "user", "content": []}"#,
+            r#"{"role": "user", "content": "hi", "type": "message"}"#,
+            r#"{"role": "user", "content": "hi", "meta": {}}"#,
+            r#"{"role": 5}"#,
+            "5",
+        ] {
+            assert!(!chat::is_plain(&Reader::parse(other.as_bytes(), &bump).unwrap().0), "{other}");
+        }
+    }
+}
