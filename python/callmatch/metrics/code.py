@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from callmatch import _core
 from callmatch.concurrency import at_most, run, within
 from callmatch.errors import ENDING, CallmatchError, InvalidInput, InvalidType, NotRecorded, one_of, raised, said
-from callmatch.metrics.metric import OPERATORS, Case, EachMetric, Operator, Outcome
+from callmatch.metrics.metric import Bar, Case, EachMetric, Operator, Outcome
 from callmatch.results import MetricResult
 from callmatch.schema import checked
 from callmatch.targets import NOUNS, On, Subject
@@ -134,14 +134,8 @@ class CodeMetric(EachMetric):
         return tuple(name for name in self._reads[0] if name in RECORDED)
 
     @property
-    def _has_mean(self) -> bool:
-        return self.threshold is not None
-
-    def _holds(self, score: float) -> bool:
-        return self.threshold is not None and OPERATORS[self.operator](score, self.threshold)
-
-    def _bar(self) -> str:
-        return f"{self.operator} {self.threshold:g}"
+    def _bar(self) -> Bar | None:
+        return None if self.threshold is None else Bar(self.operator, self.threshold)
 
     def _not_in_config(self) -> set[str]:
         """A function that can't be found by its name, such as one inside another function."""
@@ -242,10 +236,9 @@ class CodeMetric(EachMetric):
     def _read_number(self, score: float) -> Outcome:
         if not math.isfinite(score):
             return _wrong(f"returned {score}, which is no score")
-        if self.threshold is None:
+        if (bar := self._bar) is None:
             return _wrong(f"returned the number {score:g}, and has no threshold to hold it against")
-        passed = self._holds(score)
-        return Outcome(score, "passed" if passed else "failed", f"returned {score:g} ({self._bar()} is needed)")
+        return Outcome(score, "passed" if bar.holds(score) else "failed", f"returned {score:g} ({bar} is needed)")
 
     def _read_category(self, category: str) -> Outcome:
         if self.passing_categories is None:

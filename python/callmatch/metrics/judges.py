@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -13,7 +14,7 @@ from typing_extensions import Self
 
 from callmatch.concurrency import at_most, run
 from callmatch.errors import InvalidInput, InvalidType, one_of, said
-from callmatch.metrics.metric import OPERATORS, Case, EachMetric, Operator, Outcome
+from callmatch.metrics.metric import Bar, Case, EachMetric, Operator, Outcome
 from callmatch.metrics.models import ModelLike, NoAnswer, ask, model_of
 from callmatch.metrics.prompt import Prompts
 from callmatch.schema import checked
@@ -80,16 +81,16 @@ class Judge(EachMetric):
     def _not_in_config(self) -> set[str]:
         return set() if isinstance(self.model, str) else {"model"}
 
+    @abstractmethod
     def _answer(self) -> tuple[str, dict[str, Any]]:
         """The name of the field of an answer that decides, and its JSON Schema."""
-        raise NotImplementedError
 
-    def _passes(self, answer: Any) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _passes(self, answer: Any) -> bool: ...
 
+    @abstractmethod
     def _means(self) -> dict[str, Any]:
         """What the score is held against."""
-        raise NotImplementedError
 
     def _outcomes(self, subjects: Sequence[Subject], case: Case) -> list[Outcome]:
         return run(self._outcomes_async(subjects, case))
@@ -199,18 +200,12 @@ class NumericJudge(Judge):
         if not low <= self.threshold <= high:
             raise InvalidInput(f"threshold is from {low:g} to {high:g}, not {self.threshold:g}", "threshold")
         if (self.operator, self.threshold) in ((">", high), ("<", low)):
-            raise InvalidInput(f"no score from {low:g} to {high:g} is {self._bar()}", "threshold")
+            raise InvalidInput(f"no score from {low:g} to {high:g} is {self._bar}", "threshold")
         return self
 
     @property
-    def _has_mean(self) -> bool:
-        return True
-
-    def _holds(self, score: float) -> bool:
-        return OPERATORS[self.operator](score, self.threshold)
-
-    def _bar(self) -> str:
-        return f"{self.operator} {self.threshold:g}"
+    def _bar(self) -> Bar:
+        return Bar(self.operator, self.threshold)
 
     def _answer(self) -> tuple[str, dict[str, Any]]:
         low, high = self.min_score, self.max_score
@@ -218,7 +213,7 @@ class NumericJudge(Judge):
         return "score", {"type": "number", "minimum": low, "maximum": high, "description": says}
 
     def _passes(self, answer: float) -> bool:
-        return self._holds(answer)
+        return self._bar.holds(answer)
 
     def _means(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("min_score", "max_score", "threshold", "operator")}

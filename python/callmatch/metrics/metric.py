@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
@@ -19,7 +20,7 @@ from callmatch.schema import Schema, checked
 from callmatch.targets import NOUNS, On, Subject, Target, TargetLike, nothing_found, resolve
 from callmatch.trace import Span, Trace
 
-__all__ = ["Case", "EachMetric", "Metric", "Outcome", "Parts"]
+__all__ = ["Bar", "Case", "EachMetric", "Metric", "Outcome", "Parts"]
 
 TraceLike = Trace | Sequence[Trace] | Mapping[str, Any]
 
@@ -58,6 +59,20 @@ OPERATORS: dict[Operator, Callable[[float, float], bool]] = {
 """How a score is held against a threshold."""
 
 
+class Bar(NamedTuple):
+    """What a score has to be to pass."""
+
+    operator: Operator
+    threshold: float
+
+    def holds(self, score: float) -> bool:
+        """Whether it is that."""
+        return OPERATORS[self.operator](score, self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.operator} {self.threshold:g}"
+
+
 class Metric(Schema):
     """Something that judges what an agent did.
 
@@ -81,9 +96,9 @@ class Metric(Schema):
             KINDS[cls.type] = cls
 
     @property
+    @abstractmethod
     def takes(self) -> tuple[On, ...]:
         """The targets that the metric can take, by their ``on``."""
-        raise NotImplementedError
 
     @field_validator("target", mode="before")
     @classmethod
@@ -118,23 +133,15 @@ class Metric(Schema):
             takes = self.takes
             words = f"{', '.join(takes[:-1])} or {takes[-1]}" if len(takes) > 1 else takes[0]
             raise InvalidInput(f"{self.name} can't take the target {target.on}; it takes {words}", "target")
-        if target.aggregate == "mean" and not self._has_mean:
+        if target.aggregate == "mean" and self._bar is None:
             why = "needs scores that are numbers, and a threshold to hold their mean against"
             raise InvalidInput(f'the aggregate "mean" {why}, which {self.name} does not have', "target.aggregate")
         return target
 
     @property
-    def _has_mean(self) -> bool:
-        """Whether a mean of scores can be held against a threshold."""
-        return False
-
-    def _holds(self, score: float) -> bool:
-        """Whether a score passes."""
-        raise NotImplementedError
-
-    def _bar(self) -> str:
-        """What a score has to be to pass, such as ``>= 0.8``."""
-        raise NotImplementedError
+    def _bar(self) -> Bar | None:
+        """What a score is held against, if it is a number; so is the mean of several."""
+        return None
 
     # -- config
 
@@ -199,8 +206,8 @@ class Metric(Schema):
 
     # -- judging
 
-    def _evaluate_case(self, case: Case, target: Target) -> MetricResult:
-        raise NotImplementedError
+    @abstractmethod
+    def _evaluate_case(self, case: Case, target: Target) -> MetricResult: ...
 
     async def _evaluate_case_async(self, case: Case, target: Target) -> MetricResult:
         # It may take long, and nobody else should have to wait.
@@ -286,9 +293,9 @@ class EachMetric(Metric):
         found = resolve(case.trace, target)
         return self._combined(case, target, found, await self._outcomes_async(found[: self.max_spans], case))
 
+    @abstractmethod
     def _outcomes(self, subjects: Sequence[Subject], case: Case) -> list[Outcome]:
         """What the metric says of each. A crash on one is that one's error."""
-        raise NotImplementedError
 
     async def _outcomes_async(self, subjects: Sequence[Subject], case: Case) -> list[Outcome]:
         return await in_thread(lambda: self._outcomes(subjects, case))
@@ -399,8 +406,8 @@ def _held(
             scores = [span["score"] for span in spans if span["verdict"] in PASSED]
             if other := [score for score in scores if not isinstance(score, (int, float))]:
                 return None, None, f", but there is no mean score with {other[0]!r} among them"
-            mean = math.fsum(scores) / counted
-            return mean, metric._holds(mean), f", with a mean score of {mean:.4g} ({metric._bar()} is needed)"
+            mean, bar = math.fsum(scores) / counted, metric._bar
+            return mean, bar is not None and bar.holds(mean), f", with a mean score of {mean:.4g} ({bar} is needed)"
         case "all":
             return share, passed == counted, ""
         case "any":
