@@ -670,8 +670,16 @@ def test_dataclasses_of_haystack():
             InvalidInput,
             "messages.messages[6].type: the type of an AutoGen message is one of",
         ),
-        ([*GEMINI, *PYDANTIC_AI], InvalidInput, "Gemini contents and like Pydantic AI messages"),
-        ([*HAYSTACK, *LLAMA_INDEX], InvalidInput, "Haystack chat messages and like LlamaIndex messages"),
+        (
+            [*GEMINI, *PYDANTIC_AI],
+            InvalidInput,
+            "messages[6]: these look like Gemini contents (item 0) and like Pydantic AI messages (item 6)",
+        ),
+        (
+            [*HAYSTACK, *LLAMA_INDEX],
+            InvalidInput,
+            "messages[7]: these look like Haystack chat messages (item 0) and like LlamaIndex messages",
+        ),
         ([{"speaker": "me"}], InvalidType, "Gemini contents, ADK events, LangChain messages"),
     ],
 )
@@ -687,3 +695,135 @@ def test_what_a_tool_gave_is_a_json_value():
     with pytest.raises(InvalidType) as raised:
         Trace.from_messages(messages)
     assert "messages[2].parts[0].content.file" in str(raised.value)
+
+
+# Histories that are told again and again
+
+
+def called(*calls):
+    made = [
+        {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for id, name, arguments in calls
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": made}
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def assistant(text):
+    return {"role": "assistant", "content": text}
+
+
+def gave(id, output):
+    return {"role": "tool", "tool_call_id": id, "content": output}
+
+
+def pair(request, response):
+    return {"request": {"messages": request}, "response": {"choices": [{"message": response}]}}
+
+
+ASKED, DONE = user("Refund order 42"), assistant("<think>hm</think>Done")
+MADE = called(("1", "lookup", {"order": 42}), ("2", "refund", {"order": 42}))
+GIVEN = [gave("1", "late"), gave("2", "ok")]
+PAIRS = [pair([ASKED], MADE), pair([ASKED, MADE, *GIVEN], DONE)]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [ASKED, MADE, *GIVEN, DONE],
+        [ASKED, MADE, *GIVEN, assistant("Done")],
+        [ASKED, called(("1", "lookup", {"order": 42, "deep": False}), ("2", "refund", {"order": 42})), *GIVEN, DONE],
+        [user("Refund order 42 <reminder>noon</reminder>"), MADE, *GIVEN, assistant("Done")],
+        [user("Summary: an order was refunded."), called(("2", "refund", {"order": 42})), GIVEN[1], DONE],
+        [ASKED, called(("1", "lookup", {"order": 42})), GIVEN[0], assistant("Done")],
+        [MADE, *GIVEN, DONE],
+    ],
+)
+def test_a_history_that_is_told_otherwise_counts_once_where_calls_have_ids(history):
+    ping = called(("3", "ping", {}))
+    pairs = [*PAIRS, pair([*history, user("And now?")], ping)]
+    pairs.append(pair([*history, user("And now?"), ping, gave("3", "pong")], assistant("Bye")))
+    lookup = ("lookup", {"order": 42}, "late", {"id": "1"})
+    refund = ("refund", {"order": 42}, "ok", {"id": "2"})
+    turns = told(pairs)
+    assert [(turn[0], turn[2]) for turn in turns] == [
+        ("Refund order 42", [lookup, refund]),
+        ("And now?", [("ping", {}, "pong", {"id": "3"})]),
+    ]
+    assert turns[-1][1] == "Bye"
+
+
+# Results and the calls that they belong to
+
+
+def test_a_result_belongs_to_the_latest_step_that_waits_for_one():
+    def gemini(value):
+        return {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": value}}}]}
+
+    def gemini_user(text):
+        return {"role": "user", "parts": [{"text": text}]}
+
+    response = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "two"}}}]}
+    contents = [gemini_user("a"), gemini(1), gemini_user("b"), gemini(2), response]
+
+    def legacy(value):
+        return {"role": "assistant", "function_call": {"name": "f", "arguments": json.dumps({"x": value})}}
+
+    functions = [user("a"), legacy(1), user("b"), legacy(2), {"role": "function", "name": "f", "content": "two"}]
+    first, second = called(("call_0", "f", {"x": 1})), called(("call_0", "f", {"x": 2}))
+    reused = [user("a"), first, user("b"), second, gave("call_0", "two")]
+
+    def ollama(value):
+        return {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": value}}]}
+
+    unnumbered = [user("a"), ollama({"x": 1}), user("b"), ollama({"x": 2})]
+    unnumbered.append({"role": "tool", "tool_name": "f", "content": "two"})
+    for messages in (contents, functions, reused, unnumbered):
+        assert [[call[:3] for call in turn[2]] for turn in told(messages)] == [
+            [("f", {"x": 1}, None)],
+            [("f", {"x": 2}, "two")],
+        ]
+
+
+def test_a_second_result_of_a_call_replaces_the_first():
+    messages = [user("hi"), called(("1", "f", {})), gave("1", "a"), gave("1", "b")]
+    assert told(messages) == [("hi", None, [("f", {}, "b", {"id": "1"})])]
+    result = ToolCallTrajectory(match="exact").evaluate(
+        trace=Trace.from_messages(messages), expectations={"tool_calls": [{"name": "f"}]}
+    )
+    assert result.score == 1.0
+
+
+# Streams
+
+
+def test_streams_of_the_clients_of_anthropic_tell_each_call_once():
+    block = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    text = '{"x": 1}'
+    events = [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": text}},
+        {"type": "input_json", "partial_json": text, "snapshot": {"x": 1}},
+        {"type": "content_block_stop", "index": 0, "content_block": {**block, "input": {"x": 1}}},
+        {"type": "ping"},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop", "message": {"id": "m", "role": "assistant", "content": []}},
+    ]
+    assert told(events) == [(None, None, [("f", {"x": 1}, None, {"id": "t1"})])]
+    assert told("".join(f"data: {json.dumps(event)}\n\n" for event in events)) == told(events)
+
+
+def test_many_chunks_of_one_call_take_no_longer_each():
+    def delta(**call):
+        choice = {"index": 0, "delta": {"tool_calls": [{"index": 0, "function": call}]}, "finish_reason": None}
+        return {"object": "chat.completion.chunk", "choices": [choice]}
+
+    # Each names the call again, and the first piece is long and no JSON yet.
+    chunks = [delta(name="f", arguments='{"x": "' + "y" * 100_000), *[delta(name="f")] * 10_000]
+    chunks.append(delta(arguments='"}'))
+    ((_, _, calls),) = told(chunks)
+    assert [(name, len(arguments["x"])) for name, arguments, *_ in calls] == [("f", 100_000)]

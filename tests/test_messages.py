@@ -1,5 +1,6 @@
 """Messages of any provider, as they come: dicts, objects, JSON text, whole requests and responses, streams."""
 
+import collections
 import copy
 import dataclasses
 import datetime
@@ -683,6 +684,284 @@ def test_what_models_raise_passes_through():
 
     with pytest.raises(LookupError):
         told([Rude()])
+
+
+# Nothing is lost
+
+CALLED = [call("f", id="1", input={})]
+READS_OTHERS = r"Trace\.from_messages reads the messages of other providers"
+
+
+def made(name="f", id="1", arguments="{}"):
+    return assistant(None, function(id, name, arguments))
+
+
+def refuses(messages, match):
+    for form in FORMS:
+        with pytest.raises((InvalidInput, InvalidType), match=match):
+            told(form(messages))
+
+
+def named(messages):
+    return [span["name"] for turn in told(messages) for span in turn[2]]
+
+
+OTHERS = {
+    "bedrock": {"role": "assistant", "content": [{"toolUse": {"toolUseId": "0", "name": "own", "input": {}}}]},
+    "vercel": anthropic({"type": "tool-call", "toolCallId": "0", "toolName": "own", "input": {}}),
+    "haystack": {"role": "assistant", "meta": {}, "content": [{"tool_call": {"tool_name": "own", "arguments": {}}}]},
+    "llama_index": {
+        "role": "assistant",
+        "additional_kwargs": {},
+        "blocks": [{"block_type": "tool_call", "tool_call_id": "0", "tool_name": "own", "tool_kwargs": {}}],
+    },
+    "semantic_kernel": {
+        "content_type": "message",
+        "role": "assistant",
+        "items": [{"content_type": "function_call", "id": "0", "name": "own", "arguments": "{}"}],
+    },
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_chat_messages_among_those_of_another_dialect_keep_their_calls(other):
+    for mine in (made(), {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}}):
+        for messages in ([other, mine], [mine, other]):
+            assert sorted(named(messages)) == ["f", "own"]
+    messages = [other, made(), tool("1", "r")]
+    assert told(messages)[0][2][1] == call("f", id="1", input={}, output="r")
+    # Null and none are no calls.
+    assert named([other | {"tool_calls": None, "function_call": None}]) == ["own"]
+    assert named([other | {"tool_calls": []}]) == ["own"]
+    refuses([other | {"tool_calls": made()["tool_calls"]}], r"^messages\[0\]\.(tool_calls|content)")
+    for block in (
+        {"type": "tool_use", "id": "1", "name": "f", "input": {}},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"id": "1", "name": "f", "input": {}},
+    ):
+        refuses([other, anthropic(block)], r"^messages\[1\]\.content|^messages.*look like")
+        refuses([other, {"role": "assistant", "content": block}], r"^messages\[1\]\.content")
+
+
+def test_only_an_assistant_makes_calls():
+    use = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+    for role in ("user", "system", "tool"):
+        message = made() | {"role": role, "content": "x"}
+        refuses([OTHERS["bedrock"], message], r"^messages\[1\]\.tool_calls: only messages of the assistant")
+    refuses([OTHERS["bedrock"], anthropic(use, role="user")], r"^messages\[1\]\.content\[0\]: a tool call")
+    # In chat, what is shown in other messages is none.
+    assert named([anthropic(use, role="user")]) == []
+
+
+def test_texts_in_parts_do_not_outvote_calls():
+    asked = user("q") | {"parts": [said("q")]}
+    check([asked, made(), tool("1", "r")], ("q", None, [call("f", id="1", input={}, output="r")]))
+
+
+def test_a_single_block_of_bedrock_needs_no_list():
+    use = {"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}
+    check([{"role": "assistant", "content": use}], (None, None, CALLED))
+    refuses(
+        [{"role": "assistant", "content": {"toolUse": {}}}], r"^messages\[0\]\.content\.toolUse: a tool call without"
+    )
+    assert told([{"role": "assistant", "content": [Block(text="I look."), Block(toolUse=use["toolUse"])]}]) == [
+        (None, "I look.", CALLED)
+    ]
+
+
+UNKNOWN = [
+    {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+    {"type": "toolCall", "id": "1", "name": "f", "arguments": {}},
+    {"type": "function", "id": "1", "function": {"name": "f", "arguments": "{}"}},
+    {"type": "tool-call", "toolName": "f", "input": {}},
+    {"type": "mcp_call", "id": "1", "name": "f", "arguments": "{}"},
+    {"type": "server_tool_call", "id": "1", "name": "f", "args": {}},
+    {"id": "1", "name": "f", "input": {}},
+    {"toolUse": {"name": "f", "input": {}}},
+]
+
+
+@pytest.mark.parametrize("block", UNKNOWN)
+def test_a_block_that_may_be_a_call_is_no_text(block):
+    with pytest.raises(InvalidInput, match=READS_OTHERS):
+        evaluate([user("hi"), anthropic(said("I look."), block)], [], "exact")
+    with pytest.raises(InvalidInput, match=READS_OTHERS):
+        evaluate(json.dumps([user("hi"), {"role": "assistant", "content": block}]), [], "exact")
+    with pytest.raises(InvalidInput, match=READS_OTHERS):
+        evaluate([user("hi"), {"role": "assistant", "content": block}], [], "exact")
+    if "toolUse" not in block:
+        refuses([user("hi"), anthropic(said("I look."), block)], r"^messages\[1\]\.content\[1\].*" + READS_OTHERS)
+        refuses([user("hi"), {"role": "assistant", "content": block}], r"^messages\[1\]\.content.*" + READS_OTHERS)
+
+
+def test_a_block_without_the_list_around_it_is_an_error():
+    alone = {"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "f", "input": {}}}
+    refuses([alone], r"^messages\[0\]\.content: ")
+    for form in FORMS[:2]:
+        with pytest.raises(InvalidInput, match="content"):
+            evaluate(form([alone]), [], "exact")
+    # What is plainly said, is said.
+    check([{"role": "assistant", "content": said("Hi.")}], (None, "Hi.", []))
+
+
+def test_scoring_says_who_reads_custom_tools_and_other_items():
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
+    for messages in ([assistant(None, custom)], [user("hi"), UNKNOWN[0]]):
+        with pytest.raises((InvalidInput, InvalidType), match=READS_OTHERS):
+            evaluate(messages, [], "exact")
+
+
+def test_scoring_tells_what_is_wrong_in_a_block_of_a_call():
+    use = {"type": "tool_use", "id": "1", "name": "f", "input": {"since": datetime.date(2026, 1, 2)}}
+    with pytest.raises(InvalidType, match=r"content\[0\]\.input\.since: date is not a JSON value"):
+        evaluate([anthropic(use)], [], "exact")
+
+
+def test_blocks_beside_tool_calls_count_once():
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}
+    again = {"type": "tool_use", "id": "1", "name": "f", "input": {"x": 1}}
+    message = made(arguments='{"x": 1}')
+    for block, names in (
+        ([search], ["f", "web_search"]),
+        ([again], ["f"]),
+        ([again, search], ["f", "web_search"]),
+        ([{key: value for key, value in again.items() if key != "id"}], ["f"]),
+        ([again | {"id": "2", "name": "g"}], ["f", "g"]),
+        ([again | {"type": "function_call"}], ["f"]),
+    ):
+        messages = [message | {"content": [said("I look."), *block]}]
+        assert named(messages) == named(json.dumps(messages)) == names
+        for form in FORMS[:2]:
+            assert evaluate(form(messages), [{"name": name} for name in names], "exact").passed
+    assert named([message | {"content": [again | {"input": {}}]}]) == ["f"]
+    assert named([message | {"content": [again | {"id": "2"}]}]) == ["f", "f"]
+
+
+USES_F = anthropic({"type": "tool_use", "id": "1", "name": "f", "input": {}})
+
+
+def test_what_containers_hold_is_read():
+    asked = user("hi")
+    choices = {"choices": [{"message": made()}]}
+    whole = ("hi", None, CALLED)
+    check({"input": {"messages": [asked, USES_F]}, "output": assistant("done")}, ("hi", "done", CALLED))
+    check({"input": asked, "output": made()}, whole)
+    check({"messages": [asked], "completion": made()}, whole)
+    check({"messages": [asked], "completion": [made()]}, whole)
+    check({"messages": [asked], "completion": choices}, whole)
+    check({"messages": [asked], "output": choices}, whole)
+    check({"request": {"messages": [asked]}, "response": {"output": choices}}, whole)
+    check({"messages": [asked], "response": {"error": {"code": 529}}}, ("hi", None, []))
+    body = {"status_code": 400, "body": {"error": {"code": "bad"}}}
+    check([{"messages": [asked]}, {"request": {}, "response": body}], ("hi", None, []))
+
+
+@pytest.mark.parametrize(
+    ("container", "key"),
+    [
+        ({"messages": [ASKED], "output": {"tool_calls": [function("1", "f")]}}, "output"),
+        ({"messages": [ASKED], "completion": {"tool_calls": [function("1", "f")]}}, "completion"),
+        ({"messages": [ASKED], "input": [ASKED, made()]}, "input"),
+        ({"messages": [ASKED], "input": {"a": 1}}, "input"),
+        ({"messages": [ASKED], "request": {"a": 1}}, "request"),
+        ({"messages": [ASKED], "message": [made()]}, "message"),
+        ({"messages": [ASKED], "response": {"error": None, "tool_calls": [function("1", "f")]}}, "response"),
+        ({"request": {"prompt": "hi"}, "response": {"tool_calls": [function("1", "f")]}}, "request"),
+        ({"request": {}, "response": {"tool_calls": [function("1", "f")]}}, "response"),
+        ({"messages": [ASKED], "choices": [{"text": "x"}]}, r"choices\[0\]\.message"),
+    ],
+)
+def test_what_containers_hold_and_nobody_reads_is_an_error(container, key):
+    refuses(container, rf"^messages\.{key}: ")
+    refuses([container], rf"^messages\[0\]\.{key}: ")
+
+
+def test_candidates_are_what_gemini_says():
+    asked = {"role": "user", "parts": [{"text": "hi"}]}
+    part = {"functionCall": {"name": "f", "args": {}}}
+    for candidate, spans in (
+        ({"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}, []),
+        ({"content": {}, "finishReason": "SAFETY"}, []),
+        ({"finishReason": "SAFETY"}, []),
+        ({"content": {"parts": [part]}}, [call("f", input={})]),
+        ({"content": {"role": None, "parts": [part]}}, [call("f", input={})]),
+    ):
+        response = {"candidates": [candidate]}
+        check([asked, response], ("hi", None, spans))
+        check({"request": {"contents": [asked]}, "response": response}, ("hi", None, spans))
+    for blocked in (
+        {"promptFeedback": {"blockReason": "SAFETY"}},
+        {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}},
+    ):
+        check({"request": {"contents": [asked]}, "response": blocked}, ("hi", None, []))
+        check([{"contents": [asked]}, blocked], ("hi", None, []))
+    refuses(
+        [asked, {"candidates": [{"content": {"parts": [{"functionCall": 5}]}}]}],
+        r"^messages\[1\]\.candidates\[0\]\.content\.parts\[0\]",
+    )
+
+
+def test_a_key_that_is_no_text_matters_only_where_the_value_does():
+    assert told([assistant("Done.", usage={1: 2})]) == [(None, "Done.", [])]
+    assert told([user(["see", {1: 2}])]) == [("see\n[dict]", None, [])]
+    with pytest.raises(InvalidType, match=r"^messages\[0\]\.tool_calls\[0\]\.function\.arguments\.x: dict is not"):
+        told([assistant(None, function("1", "f", {"x": {1: 2}}))])
+
+
+class Array:
+    """As those of numpy."""
+
+    ndim = 1
+
+    def __init__(self, items):
+        self.items = items
+
+    def tolist(self):
+        return list(self.items)
+
+
+LISTS = [collections.deque, collections.UserList, Array, tuple]
+DICTS = [dict, collections.UserDict, types.MappingProxyType]
+
+
+@pytest.mark.parametrize("of_list", LISTS)
+@pytest.mark.parametrize("of_dict", DICTS)
+def test_what_answers_like_a_list_or_a_dict_is_one(of_list, of_dict):
+    def objects(value):
+        if isinstance(value, dict):
+            return of_dict({key: objects(each) for key, each in value.items()})
+        return of_list([objects(each) for each in value]) if isinstance(value, list) else value
+
+    for messages in (CONVERSATION, [user("hi"), USES_F], BEDROCK):
+        assert told(objects(messages)) == told([objects(message) for message in messages]) == told(messages)
+    assert told(objects({"messages": CONVERSATION})) == TOLD
+    # Scoring, and a trace of calls, take a list of them.
+    uses = [user("hi"), anthropic({"type": "tool_use", "id": "1", "name": "f"})]
+    for messages, names in ((CONVERSATION, ["lookup", "refund", "notify"]), (uses, ["f"])):
+        given = [objects(message) for message in messages]
+        assert evaluate(given, [{"name": name} for name in names], "exact").passed
+        assert [span.name for span in Trace.from_parts(tool_calls=given).tool_calls] == names
+
+
+def test_blocks_may_be_any_objects_with_such_attributes():
+    class Slots:
+        __slots__ = ("toolUse",)
+
+    slots = Slots()
+    slots.toolUse = {"toolUseId": "1", "name": "f", "input": {}}
+    for block in (types.SimpleNamespace(toolUse=slots.toolUse), slots):
+        assert told([anthropic(types.SimpleNamespace(text="I look."), block)]) == [(None, "I look.", CALLED)]
+    parts = [types.SimpleNamespace(text="x"), types.SimpleNamespace(functionCall={"name": "f", "args": {}})]
+    assert named([{"role": "model", "parts": collections.deque(parts)}]) == ["f"]
+
+
+def test_what_stands_for_the_blocks_and_is_none_is_an_error():
+    for key in ("content", "parts", "items"):
+        with pytest.raises(InvalidType, match=rf"^messages\[1\]\.{key}: expected a text or a list, got set"):
+            told([ASKED, {"role": "assistant", "content": None, key: {1, 2}}])
+    pixels = Array([[0, 0]])
+    pixels.ndim = 3
+    assert told([user(["see", pixels, bytearray(b"x")])]) == [("see\n[Array]\n[bytearray]", None, [])]
 
 
 # Limits

@@ -228,8 +228,9 @@ class Trace(Schema):
             ('Hello', 'Hello! How can I help?', ())
         """
         turns = _core.read_messages(messages, "messages")
-        for turn in turns:
-            turn["spans"] = [_call(call, "messages") for call in turn["spans"]]
+        for number, turn in enumerate(turns, 1):
+            where = f"messages (turn {number}, call "
+            turn["spans"] = [_call(call, f"{where}{place})") for place, call in enumerate(turn["spans"], 1)]
         return cls.read({**about, "turns": turns})
 
     @classmethod

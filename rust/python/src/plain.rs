@@ -20,7 +20,7 @@ use pyo3::{
     intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
+    types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType},
 };
 
 use crate::read::{CONTENT_DEPTH, Extent, LEVELS, MESSAGES_DEPTH};
@@ -96,6 +96,8 @@ impl Copying {
     /// A call or a message: a dict, or an object with the same names as attributes.
     fn call<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
         let py = object.py();
+        let plain = copied!(self.plain_or_itself(object), |error| error);
+        let object = &plain;
         let copy = PyDict::new(py);
         let of_result = self.extent == Extent::All && holds_result(object)?;
         if let Ok(dict) = object.cast::<PyDict>() {
@@ -149,6 +151,11 @@ impl Copying {
         of_result: bool,
     ) -> PyResult<Copied<'py>> {
         let key = Key::of(Text::from(word));
+        let plain = if key.holds_calls() { self.plain_or_itself(object)? } else { Ok(object.clone()) };
+        let object = &match plain {
+            Ok(plain) => plain,
+            Err(error) => return Ok(Ok(Err(error))),
+        };
         if self.extent == Extent::All {
             match key {
                 Key::Other if trace::is_word(Text::from(word)) => return Ok(self.detail(word, object)),
@@ -162,16 +169,27 @@ impl Copying {
             _ if !key.holds_calls() || levels == 0 => self.value(object, MAX_DEPTH),
             // Of what is said, only blocks that may be calls are of interest; all else may be anything.
             items if key == Key::CONTENT => match items {
-                Some(items) => self.list(object.py(), items, |item| {
-                    self.call(item, levels - 1).map(|copied| copied.or_else(|_| none(item.py())))
-                }),
-                None => Ok(none(object.py())),
+                Some(items) => self.list(object.py(), items, |item| self.block(item, levels - 1)),
+                None => self.block(object, levels - 1),
             },
             Some(items) => self.list(object.py(), items, |item| self.call(item, levels - 1)),
             // Something plain, which the core tells what it thinks of.
             None if is_value(object) && !object.is_instance_of::<PyDict>() => self.value(object, MAX_DEPTH),
             None => self.call(object, levels - 1),
         })
+    }
+
+    /// What may be a call, whose mistakes are to be told, or anything else.
+    fn block<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
+        let plain = copied!(self.plain_or_itself(object), |error| error);
+        let object = &plain;
+        let copied = self.call(object, levels)?;
+        if copied.is_err()
+            && word_of(object, chat::TYPE)?.is_some_and(|kind| blocks::is_kind_of_call(Text::from(&*kind)))
+        {
+            return Ok(copied);
+        }
+        Ok(copied.or_else(|_| none(object.py())))
     }
 
     /// What is told of a call beside its arguments. Unlike an output, the rest is still of use as a text, or without it.
@@ -205,6 +223,8 @@ impl Copying {
 
     /// A part of what is said. Calls and results are among them, and have mistakes that are to be told.
     fn part<'py>(&self, object: &Bound<'py, PyAny>, levels: usize) -> Copied<'py> {
+        let plain = copied!(self.plain_or_itself(object), |error| error);
+        let object = &plain;
         let kind = word_of(object, chat::TYPE)?;
         if kind.is_some_and(|kind| blocks::holds_keys(Text::from(&*kind))) {
             return self.call(object, levels);
@@ -251,7 +271,12 @@ impl Copying {
             return self.list(py, items, |item| self.any(item, depth - 1));
         }
         if let Ok(dict) = object.cast::<PyDict>() {
-            return self.members(dict.copy()?.into_iter(), py, depth);
+            let dict = dict.copy()?;
+            // It has no JSON form.
+            if dict.keys().iter().any(|key| !is_text(&key)) {
+                return Ok(Ok(foreign(object)));
+            }
+            return self.members(dict.into_iter(), py, depth);
         }
         if is_instance(object, &ENUM, "enum", "Enum")? {
             return self.any(&object.getattr(intern!(py, "value"))?, depth - 1);
@@ -266,8 +291,18 @@ impl Copying {
         let fields = object.get_type().getattr_opt(intern!(py, "__dataclass_fields__"))?;
         let names = match fields.and_then(|fields| fields.cast_into::<PyDict>().ok()) {
             Some(fields) => fields.copy()?.keys(),
-            None if is_message_or_call(object)? => names_of(object)?,
-            None => return Ok(Ok(PyBytes::new(py, type_name(object).as_bytes()).into_any())),
+            None => {
+                if let Some(plain) = self.plain(object)? {
+                    return match plain {
+                        Ok(plain) => self.any(&plain, depth - 1),
+                        Err(error) => Ok(Err(error)),
+                    };
+                }
+                if !is_message_or_call(object)? {
+                    return Ok(Ok(foreign(object)));
+                }
+                names_of(object)?
+            }
         };
         let mut members = Vec::with_capacity(names.len());
         for name in names {
@@ -280,6 +315,42 @@ impl Copying {
         self.members(members.into_iter(), py, depth)
     }
 
+    /// An array, or what else answers like a list or a dict, as one. Pictures are arrays too, of more dimensions.
+    fn plain<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Option<Result<Bound<'py, PyAny>, Error>>> {
+        let py = object.py();
+        if object.is_instance_of::<PyBytes>()
+            || object.is_instance_of::<PyByteArray>()
+            || object.is_instance_of::<PyMemoryView>()
+        {
+            return Ok(None);
+        }
+        // Asked of the type: an object may answer to any name.
+        if object.get_type().getattr_opt(intern!(py, "tolist"))?.is_some() {
+            let dimensions = object.getattr_opt(intern!(py, "ndim"))?;
+            let is_flat =
+                dimensions.is_none_or(|dimensions| dimensions.extract::<usize>().is_ok_and(|count| count < 2));
+            return if is_flat {
+                object.call_method0(intern!(py, "tolist")).map(|list| Some(Ok(list)))
+            } else {
+                Ok(None)
+            };
+        }
+        let is_mapping = is_instance(object, &MAPPING, "collections.abc", "Mapping")?;
+        if !is_mapping && !is_instance(object, &SEQUENCE, "collections.abc", "Sequence")? {
+            return Ok(None);
+        }
+        if object.len()? > self.room.get() {
+            return Ok(Some(Err(Error::too_many_values())));
+        }
+        let class = if is_mapping { py.get_type::<PyDict>() } else { py.get_type::<PyTuple>() };
+        class.call1((object,)).map(|plain| Some(Ok(plain)))
+    }
+
+    fn plain_or_itself<'py>(&self, object: &Bound<'py, PyAny>) -> Copied<'py> {
+        let plain = if is_value(object) { None } else { self.plain(object)? };
+        Ok(plain.unwrap_or_else(|| Ok(object.clone())))
+    }
+
     fn members<'py>(
         &self,
         members: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
@@ -287,15 +358,23 @@ impl Copying {
         depth: usize,
     ) -> Copied<'py> {
         let copy = PyDict::new(py);
+        let mut unread = None;
         for (key, member) in members {
             let word = copied!(key_of(&key), |error| error);
             let member = told(&word, member)?;
-            copy.set_item(
-                &key,
-                copied!(self.any(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word))),
-            )?;
+            let value = copied!(self.any(&member, depth - 1), |error: Error| error.at_key(Text::from(&*word)));
+            if value.is_instance_of::<PyBytes>() && HOLDERS_OF_BLOCKS.contains(&&*word) {
+                let message = format!("expected a text or a list, got {}", type_name(&member));
+                unread = Some((word == chat::CONTENT, Error::wrong_type(message).at_key(Text::from(&*word))));
+            }
+            copy.set_item(&key, value)?;
         }
-        Ok(Ok(copy.into_any()))
+        let Some((is_content, error)) = unread else { return Ok(Ok(copy.into_any())) };
+        // Calls may be in it, unless a user says it.
+        Ok(match word_of(&copy, chat::ROLE)? {
+            Some(role) if !is_content || role != "user" => Err(error),
+            _ => Ok(copy.into_any()),
+        })
     }
 
     /// Any value of the arguments.
@@ -425,6 +504,14 @@ fn is_message_or_call(object: &Bound<'_, PyAny>) -> PyResult<bool> {
             return Ok(true);
         }
     }
+    if is_instance(object, &NAMESPACE, "types", "SimpleNamespace")? {
+        return Ok(true);
+    }
+    for key in HOLDERS_OF_CALLS {
+        if object.getattr_opt(*key)?.is_some_and(|value| !value.is_none() && !value.is_callable()) {
+            return Ok(true);
+        }
+    }
     let mut is_named = false;
     let mut is_called = false;
     for word in Key::words() {
@@ -443,7 +530,7 @@ fn is_message_or_call(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 fn names_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = object.py();
     let names = PyDict::new(py);
-    for word in Key::words().chain(trace::words()) {
+    for word in Key::words().chain(trace::words()).chain(HOLDERS_OF_CALLS.iter().copied()) {
         names.set_item(word, py.None())?;
     }
     if let Some(Ok(own)) = object.getattr_opt(intern!(py, "__dict__"))?.map(|own| own.cast_into::<PyDict>()) {
@@ -542,6 +629,30 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
 }
 
+/// What messages of any dialect have their blocks, parts or items under.
+const HOLDERS_OF_BLOCKS: &[&str] = &["content", "parts", "items", "blocks"];
+
+/// What makes an object a block that holds a call or the result of one.
+const HOLDERS_OF_CALLS: &[&str] = &[
+    "tool_calls",
+    "tool_call",
+    "toolCall",
+    "tool_call_result",
+    "toolUse",
+    "toolResult",
+    "functionCall",
+    "functionResponse",
+    "function_call",
+    "function_response",
+];
+
+fn foreign<'py>(object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    PyBytes::new(object.py(), type_name(object).as_bytes()).into_any()
+}
+
+static MAPPING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static SEQUENCE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static NAMESPACE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static NO_JSON: PyOnceLock<Py<PyType>> = PyOnceLock::new();

@@ -3,7 +3,7 @@
 //! A user message starts a turn, and everything up to the next one belongs to it. What comes before the first user message
 //! is a turn without an input.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use bumpalo::Bump;
 
@@ -68,6 +68,16 @@ pub struct Listener<'a> {
     events: Vec<Event<'a>>,
     /// How often the user asked.
     questions: usize,
+    /// Of what was heard elsewhere: the calls by their ids, and the ids that were answered.
+    calls: HashMap<Text<'a>, Heard>,
+    answered: HashSet<Text<'a>>,
+}
+
+/// A call by its id: the place of its event, and whether no other call has the id.
+#[derive(Clone, Copy)]
+struct Heard {
+    place: usize,
+    is_only: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -104,6 +114,14 @@ impl<'a> Listener<'a> {
         self.events.push(Event::Answered(answer));
     }
 
+    /// The last call, of which more is told later.
+    pub fn last_call(&mut self) -> Option<&mut Span<'a>> {
+        self.events.iter_mut().rev().find_map(|event| match event {
+            Event::Called(span) | Event::Done(span) => Some(span),
+            _ => None,
+        })
+    }
+
     /// What was heard elsewhere, and comes after this.
     pub fn append(&mut self, other: Listener<'a>) {
         self.hear(other, 0);
@@ -116,8 +134,29 @@ impl<'a> Listener<'a> {
     }
 
     fn hear(&mut self, other: Listener<'a>, known: usize) {
-        let new = other.events.into_iter().skip(known);
-        self.events.extend(new.inspect(|event| self.questions += usize::from(matches!(event, Event::Asked(_)))));
+        for (place, event) in other.events.into_iter().enumerate() {
+            if place >= known {
+                self.add(event);
+            } else if let Some(answer) = event.answer().filter(|answer| self.awaits(answer)) {
+                // What came of a call may be told for the first time where all else is the past.
+                self.add(Event::Answered(answer));
+            }
+        }
+    }
+
+    /// Is this the first answer to a call?
+    fn awaits(&self, answer: &Answer<'a>) -> bool {
+        answer.id.is_some_and(|id| self.calls.contains_key(&id) && !self.answered.contains(&id))
+    }
+
+    fn add(&mut self, event: Event<'a>) {
+        match event {
+            Event::Asked(_) => self.questions += 1,
+            Event::Called(span) | Event::Done(span) => note(&mut self.calls, self.events.len(), &span),
+            Event::Said(_) | Event::Answered(_) => {}
+        }
+        self.answered.extend(event.answer().and_then(|answer| answer.id));
+        self.events.push(event);
     }
 
     /// How much of this tells the other one again; None if this doesn't go on from there.
@@ -126,6 +165,13 @@ impl<'a> Listener<'a> {
         {
             return Some(other.events.len());
         }
+        if let Some((place, known)) = self.last_known_call(other) {
+            return Some(place + self.told_after(place, other.events.get(known..).unwrap_or_default()));
+        }
+        self.told_by_another(other).or_else(|| self.told_from_a_later_place(other))
+    }
+
+    fn told_by_another(&self, other: &Listener<'a>) -> Option<usize> {
         // Another provider may not be told of calls, or may be told texts as one. The same questions say what is meant, if
         // one follows that is new.
         if self.questions <= other.questions {
@@ -144,6 +190,80 @@ impl<'a> Listener<'a> {
         matches!(rest.get(texts), Some(Event::Asked(_))).then_some(place + texts)
     }
 
+    /// The same where the oldest is told no more: the longest end of the other one that this begins with. A single message
+    /// may be alike by chance.
+    fn told_from_a_later_place(&self, other: &Listener<'a>) -> Option<usize> {
+        let most = self.events.len().min(other.events.len());
+        let own = self.events.get(..most)?;
+        let told = other.events.get(other.events.len() - most..)?;
+        let begins = |length: usize, event: &Event<'a>| own.get(length).is_some_and(|again| again.is_again(event));
+        // With how much each beginning of this ends that is a shorter beginning of it.
+        let mut ends: Vec<usize> = Vec::with_capacity(most);
+        let go_on = |ends: &[usize], mut length: usize, event: &Event<'a>| {
+            while length > 0 && !begins(length, event) {
+                length = ends.get(length - 1).copied().unwrap_or(0);
+            }
+            length + usize::from(begins(length, event))
+        };
+        for (place, event) in own.iter().enumerate() {
+            let length = ends.last().map_or(0, |&length| go_on(&ends, length, event));
+            ends.push(if place == 0 { 0 } else { length });
+        }
+        let length = told.iter().fold(0, |length, event| go_on(&ends, length, event));
+        // An answer without an id is like two that are not alike.
+        let end = told.get(told.len() - length..)?;
+        (length > 1 && own.iter().zip(end).all(|(a, b)| a.is_again(b))).then_some(length)
+    }
+
+    /// Texts, arguments and the oldest messages may be told otherwise each time, or no more, but an id says which call is
+    /// meant: up to the last one that both know, all is the past. What follows that call, here and in the other one.
+    fn last_known_call(&self, other: &Listener<'a>) -> Option<(usize, usize)> {
+        if other.calls.is_empty() {
+            return None;
+        }
+        let mut calls = HashMap::new();
+        for (place, event) in self.events.iter().enumerate() {
+            if let Event::Called(span) | Event::Done(span) = event {
+                note(&mut calls, place, span);
+            }
+        }
+        let mut last = None;
+        for (id, call) in calls.iter().filter(|(_, call)| call.is_only) {
+            let Some(known) = other.calls.get(id).filter(|known| known.is_only) else { continue };
+            let is_same = match (self.events.get(call.place), other.events.get(known.place)) {
+                (Some(Event::Called(a) | Event::Done(a)), Some(Event::Called(b) | Event::Done(b))) => a.name == b.name,
+                _ => false,
+            };
+            if is_same {
+                last = last.max(Some((call.place + 1, known.place + 1)));
+            }
+        }
+        last
+    }
+
+    /// How much of this, from a place on where both tell the same, tells the rest of the other one again.
+    fn told_after(&self, place: usize, rest: &[Event<'a>]) -> usize {
+        let own = self.events.get(place..).unwrap_or_default();
+        let questions = |events: &[Event<'a>]| events.iter().filter(|event| matches!(event, Event::Asked(_))).count();
+        // A question that is told otherwise is the same one if another follows.
+        let goes_on = questions(own) > questions(rest);
+        let mut told = 0;
+        for event in rest {
+            if let Event::Asked(_) = event {
+                let next = own.iter().skip(told).position(|again| matches!(again, Event::Asked(_)));
+                match next.map(|ahead| told + ahead) {
+                    Some(next) if goes_on || own.get(next).is_some_and(|again| again.is_again(event)) => {
+                        told = next + 1
+                    }
+                    _ => return told,
+                }
+            } else if own.get(told).is_some_and(|again| again.is_again(event)) {
+                told += 1;
+            }
+        }
+        told
+    }
+
     pub fn finish(self) -> Conversation<'a> {
         let mut telling = Telling::default();
         for event in self.events {
@@ -159,7 +279,20 @@ impl<'a> Listener<'a> {
     }
 }
 
-impl Event<'_> {
+impl<'a> Event<'a> {
+    /// What came of a call, if it says so.
+    fn answer(&self) -> Option<Answer<'a>> {
+        match *self {
+            Event::Answered(answer) => Some(answer),
+            Event::Called(Span { id, name, output, status, error, .. })
+            | Event::Done(Span { id, name, output, status, error, .. }) => {
+                let is_told = !matches!(output, Value::Null) || error.is_some();
+                is_told.then_some(Answer { id, name: Some(name), output, status, error })
+            }
+            Event::Asked(_) | Event::Said(_) => None,
+        }
+    }
+
     /// Is this the other one, told again? Ids may be missing or made up anew, and outputs left out or written differently.
     fn is_again(&self, other: &Event<'_>) -> bool {
         match (self, other) {
@@ -174,6 +307,12 @@ impl Event<'_> {
     }
 }
 
+fn note<'a>(calls: &mut HashMap<Text<'a>, Heard>, place: usize, span: &Span<'a>) {
+    if let Some(id) = span.id {
+        calls.entry(id).and_modify(|call| call.is_only = false).or_insert(Heard { place, is_only: true });
+    }
+}
+
 /// Makes turns of what happened.
 #[derive(Default)]
 struct Telling<'a> {
@@ -183,6 +322,7 @@ struct Telling<'a> {
 
 impl<'a> Telling<'a> {
     fn asked(&mut self, text: Option<Text<'a>>) {
+        self.pending.ends_step();
         self.conversation.turns.push(Turn { input: text, output: None, first: self.conversation.spans.len() });
     }
 
@@ -200,28 +340,34 @@ impl<'a> Telling<'a> {
     }
 
     fn answered(&mut self, answer: Answer<'a>) {
+        self.pending.ends_step();
         if let Some(span) = self.pending.take(&answer).and_then(|place| self.conversation.spans.get_mut(place)) {
             span.output = answer.output;
             span.status = answer.status.or(span.status);
             span.error = answer.error.or(span.error);
             return;
         }
-        // The id is that of a call that has its answer.
-        let call = self.pending.last(&answer).and_then(|place| self.conversation.spans.get(place));
-        if call.is_some_and(|call| compare::equal(call.output, answer.output)) {
-            // A log that repeats itself.
+        // The id is that of a call that has its answer: a log that repeats itself, or the answer that counts.
+        if let Some(span) = self.pending.last(&answer).and_then(|place| self.conversation.spans.get_mut(place)) {
+            if matches!(answer.output, Value::Null) || compare::equal(span.output, answer.output) {
+                span.status = answer.status.or(span.status);
+                span.error = answer.error.or(span.error);
+            } else {
+                span.output = answer.output;
+                span.status = answer.status;
+                span.error = answer.error;
+            }
             return;
         }
-        let name = answer.name.or(call.map(|call| call.name)).unwrap_or(Text::from("unknown tool"));
-        self.open();
-        self.conversation.spans.push(Span {
+        let span = Span {
             id: answer.id,
             output: answer.output,
             status: answer.status,
             error: answer.error,
             result_only: true,
-            ..Span::new(name)
-        });
+            ..Span::new(answer.name.unwrap_or(Text::from("unknown tool")))
+        };
+        self.called(span, false);
     }
 
     /// What comes before any user message is a turn too.
@@ -236,45 +382,83 @@ impl<'a> Telling<'a> {
 /// it is met there, so all of it takes linear time.
 #[derive(Default)]
 struct Pending<'a> {
-    all: VecDeque<usize>,
-    by_id: HashMap<Text<'a>, (VecDeque<usize>, usize)>,
-    by_name: HashMap<Text<'a>, VecDeque<usize>>,
+    all: Steps,
+    by_id: HashMap<Text<'a>, Steps>,
+    /// The last call of each id.
+    last: HashMap<Text<'a>, usize>,
+    by_name: HashMap<Text<'a>, Steps>,
     /// Those without an id, all and by name.
-    without_id: VecDeque<usize>,
-    without_id_by_name: HashMap<Text<'a>, VecDeque<usize>>,
+    without_id: Steps,
+    without_id_by_name: HashMap<Text<'a>, Steps>,
     /// By the place of the span.
     answered: Vec<bool>,
+    /// The number of the step: of calls between which nobody asked and nothing was answered.
+    step: usize,
+}
+
+/// The places of calls, step by step. Calls of one step are answered in their order. One of an earlier step that has no
+/// answer will hardly get it after those that were made since.
+#[derive(Default)]
+struct Steps(Vec<(usize, VecDeque<usize>)>);
+
+impl Steps {
+    fn push(&mut self, step: usize, place: usize) {
+        match self.0.last_mut() {
+            Some((last, places)) if *last == step => places.push_back(place),
+            _ => self.0.push((step, VecDeque::from([place]))),
+        }
+    }
+
+    /// The earliest call of the latest step that has any.
+    fn pop(&mut self) -> Option<usize> {
+        loop {
+            let (_, places) = self.0.last_mut()?;
+            if let Some(place) = places.pop_front() {
+                return Some(place);
+            }
+            self.0.pop();
+        }
+    }
 }
 
 impl<'a> Pending<'a> {
+    fn ends_step(&mut self) {
+        self.step += 1;
+    }
+
     /// A call. One that has its answer is only known by its id, so that another answer with it is told from others.
     fn push(&mut self, place: usize, span: &Span<'a>, is_pending: bool) {
+        let step = self.step;
         if let Some(id) = span.id {
-            let (places, last) = self.by_id.entry(id).or_default();
-            places.extend(is_pending.then_some(place));
-            *last = place;
+            let steps = self.by_id.entry(id).or_default();
+            // With an id that is used anew, the call is meant that has it now.
+            steps.0.retain(|(earlier, _)| *earlier == step);
+            if is_pending {
+                steps.push(step, place);
+            }
+            self.last.insert(id, place);
         }
         if is_pending {
-            self.all.push_back(place);
-            self.by_name.entry(span.name).or_default().push_back(place);
+            self.all.push(step, place);
+            self.by_name.entry(span.name).or_default().push(step, place);
             if span.id.is_none() {
-                self.without_id.push_back(place);
-                self.without_id_by_name.entry(span.name).or_default().push_back(place);
+                self.without_id.push(step, place);
+                self.without_id_by_name.entry(span.name).or_default().push(step, place);
             }
         }
     }
 
-    /// The earliest call that this can be the answer to.
+    /// The call that this can be the answer to.
     fn take(&mut self, answer: &Answer<'a>) -> Option<usize> {
-        let places = match (answer.id, answer.name) {
-            (Some(id), _) if self.by_id.contains_key(&id) => self.by_id.get_mut(&id).map(|(places, _)| places),
+        let steps = match (answer.id, answer.name) {
+            (Some(id), _) if self.by_id.contains_key(&id) => self.by_id.get_mut(&id),
             // Nothing has this id, so a call that has none may be meant.
             (Some(_), Some(name)) => self.without_id_by_name.get_mut(&name),
             (Some(_), None) => Some(&mut self.without_id),
             (None, Some(name)) => self.by_name.get_mut(&name),
             (None, None) => Some(&mut self.all),
         }?;
-        while let Some(place) = places.pop_front() {
+        while let Some(place) = steps.pop() {
             if self.answered.len() <= place {
                 self.answered.resize(place + 1, false);
             }
@@ -291,7 +475,7 @@ impl<'a> Pending<'a> {
 
     /// The last call of the answer's id.
     fn last(&self, answer: &Answer<'a>) -> Option<usize> {
-        self.by_id.get(&answer.id?).map(|(_, last)| *last)
+        self.last.get(&answer.id?).copied()
     }
 }
 
@@ -410,7 +594,7 @@ mod tests {
         let calls = [call(Some("x"), "a")];
         let (first, other) = (answer(Some("x"), None, 1), answer(Some("x"), None, 2));
         assert_eq!(outputs(&calls, &[first, first]), ["a 1"]);
-        assert_eq!(outputs(&calls, &[first, other, answer(Some("z"), Some("n"), 3)]), ["a 1", "a 2?", "n 3?"]);
+        assert_eq!(outputs(&calls, &[first, other, answer(Some("z"), Some("n"), 3)]), ["a 2", "n 3?"]);
         assert_eq!(outputs(&calls, &[answer(None, None, 1), answer(None, None, 1)]), ["a 1", "unknown tool 1?"]);
     }
 
@@ -423,7 +607,7 @@ mod tests {
         // Told again, and differently.
         listener.answered(answer(Some("x"), None, 1));
         listener.answered(answer(Some("x"), None, 3));
-        assert_eq!(told(listener).remove(0).2, ["a 1", "b 2", "a 3?"]);
+        assert_eq!(told(listener).remove(0).2, ["a 3", "b 2"]);
     }
 
     #[test]
@@ -456,5 +640,127 @@ mod tests {
         assert_eq!(after(past(&[])), [1, 1]);
         assert_eq!(after(past(&[(None, "a")])), [1, 1]);
         assert_eq!(after(past(&[(None, "other")])), [1, 1, 1]);
+    }
+
+    #[test]
+    fn the_last_result_of_an_id_counts_with_all_it_says() {
+        let failed = Answer { status: Some(Text::from("error")), ..answer(Some("x"), None, 1) };
+        let mut listener = Listener::default();
+        listener.called(call(Some("x"), "a"));
+        listener.answered(failed);
+        listener.answered(answer(Some("x"), None, 2));
+        listener.answered(Answer { status: Some(Text::from("ok")), ..answer(Some("x"), None, 2) });
+        listener.answered(Answer { output: Value::Null, ..answer(Some("x"), None, 0) });
+        let spans = listener.finish().into_spans();
+        let known: Vec<_> = spans.iter().map(|span| (span.output.kind(), span.status.map(plain))).collect();
+        assert_eq!(known, [(Value::Int(2).kind(), Some("ok".to_owned()))]);
+        // Also where nobody knows the call.
+        assert_eq!(outputs(&[], &[answer(Some("z"), None, 1), answer(Some("z"), None, 2)]), ["unknown tool 2?"]);
+    }
+
+    #[test]
+    fn answers_go_to_the_latest_step_and_in_it_to_the_earliest_call() {
+        // By id (which is used anew), by name, and by nothing.
+        for (id, name) in [(Some("0"), Some("f")), (None, Some("f")), (None, None)] {
+            let mut listener = Listener::default();
+            listener.asked(Some(Text::from("one")));
+            listener.called(call(id, "f"));
+            listener.asked(Some(Text::from("two")));
+            listener.called(call(id, "f"));
+            listener.called(call(id, "f"));
+            listener.answered(answer(id, name, 2));
+            listener.answered(answer(id, name, 3));
+            let spans: Vec<_> = told(listener).into_iter().flat_map(|(.., spans)| spans).collect();
+            assert_eq!(spans, ["f -", "f 2", "f 3"], "{id:?}");
+        }
+        // After an answer comes another step.
+        let mut listener = Listener::default();
+        listener.called(call(None, "f"));
+        listener.called(call(None, "g"));
+        listener.answered(answer(None, Some("g"), 1));
+        listener.called(call(None, "f"));
+        listener.answered(answer(None, Some("f"), 2));
+        assert_eq!(told(listener).remove(0).2, ["f -", "g 1", "f 2"]);
+    }
+
+    /// Events by a letter: `?` asks, `!` says, `+` calls with an id (and input), `=` answers it.
+    fn heard(events: &[&'static str]) -> Listener<'static> {
+        let mut listener = Listener::default();
+        for event in events {
+            let (kind, word) = event.split_at(1);
+            let (id, input) = word.split_once(' ').unwrap_or((word, ""));
+            match kind {
+                "?" => listener.asked(Some(Text::from(word))),
+                "!" => listener.said(Some(Text::from(word))),
+                "+" => {
+                    let input = Value::Text(Text::from(input));
+                    listener.called(Span { input, ..call(Some(id).filter(|id| !id.is_empty()), "f") });
+                }
+                _ => listener.answered(answer(Some(id), None, 1)),
+            }
+        }
+        listener
+    }
+
+    #[test]
+    fn what_came_of_a_call_may_be_told_where_the_past_is() {
+        let mut listener = Listener::default();
+        listener.append(heard(&["?a", "+1 x"]));
+        let mut next = Listener::default();
+        next.asked(Some(Text::from("a")));
+        next.done(Span { input: Value::Text(Text::from("x")), output: Value::Int(5), ..call(Some("1"), "f") });
+        next.asked(Some(Text::from("b")));
+        listener.then(next);
+        let told: Vec<_> = told(listener).into_iter().map(|(.., spans)| spans.concat()).collect();
+        assert_eq!(told, ["f 5", ""]);
+    }
+
+    #[test]
+    fn calls_that_have_ids_say_what_was_told_before() {
+        let after = |first: &[&'static str], next: &[&'static str]| {
+            let mut listener = Listener::default();
+            listener.append(heard(first));
+            listener.then(heard(next));
+            told(listener)
+                .into_iter()
+                .map(|(input, _, spans)| format!("{}: {}", input.unwrap_or_default(), spans.join(", ")))
+                .collect::<Vec<_>>()
+        };
+        let first = ["?a", "+1 x", "+2 x", "=1", "=2", "!<think>done"];
+        let both = ["a: f 1, f 1", "b: "];
+        for next in [
+            // A text without thoughts, arguments with a default, a reminder in the question, a summary, and a window.
+            &["?a", "+1 x", "+2 x", "=1", "=2", "!done", "?b"][..],
+            &["?a", "+1 x, y", "+2 x, y", "=1", "=2", "!<think>done", "?b"],
+            &["?a (at noon)", "+1 x", "+2 x", "=1", "=2", "!done", "?b"],
+            &["?a summary", "+2 x", "=2", "!done", "?b"],
+            &["+2 x", "=2", "!<think>done", "?b"],
+            // One of two calls was dropped, or they are in another order.
+            &["?a", "+1 x", "=1", "!done", "?b"],
+            &["?a", "+2 x", "+1 x", "=2", "=1", "!done", "?b"],
+        ] {
+            assert_eq!(after(&first, next), both, "{next:?}");
+        }
+        // Turns without calls come after the last known one.
+        let longer = [&first[..], &["?b", "!B"]].concat();
+        let three = ["a: f 1, f 1", "b: ", "c: "];
+        for next in [
+            ["?a", "+1 x", "+2 x", "=1", "=2", "!done", "?b", "!B", "?c"],
+            ["?a", "+1 x", "+2 x", "=1", "=2", "!done", "?b (at noon)", "!b", "?c"],
+        ] {
+            assert_eq!(after(&longer, &next), three, "{next:?}");
+        }
+        // Results that were not told yet, whatever follows.
+        let calls = ["?a", "+1 x", "+2 x"];
+        assert_eq!(after(&calls, &["?a, please", "+1 x", "=1", "+2 x", "=2"]), ["a: f 1, f 1"]);
+        // Where there are no ids, a window is known by all that was told last.
+        let plain = ["?a", "!A", "?b", "+ x", "!B"];
+        assert_eq!(after(&plain, &["?b", "+ x", "!B", "?c"]), ["a: ", "b: f -", "c: "]);
+        assert_eq!(after(&plain, &["!B", "?c"]), ["a: ", "b: f -", "c: "]);
+        assert_eq!(after(&plain, &["?b", "+ y", "!B", "?c"]), ["a: ", "b: f -", "b: f -", "c: "]);
+        assert_eq!(after(&["?a", "!A", "?a", "!A", "?a", "!B"], &["?a", "!A", "?a", "!B", "?c"]).len(), 4);
+        // An id that is used again says nothing.
+        assert_eq!(after(&["?a", "+1 x", "?b", "+1 x"], &["?c", "+1 y"]).len(), 3);
+        assert_eq!(after(&["?a", "+ x"], &["?b", "+ x"]).len(), 2);
     }
 }

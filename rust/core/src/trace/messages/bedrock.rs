@@ -4,13 +4,14 @@ use super::{
     Dialect, blocks,
     chat::{CONTENT, ROLE},
     content::{TEXT, content_text, in_brackets},
+    parts::{Keys, found, is_read_as_chat},
 };
 use crate::{
     call::Reader,
     error::Error,
     text::Text,
     trace::{
-        span::{self, Span},
+        span,
         turns::{Answer, Listener},
     },
     value::{MAX_DEPTH, Value},
@@ -24,8 +25,12 @@ const TOOL_RESULT: &str = "toolResult";
 const REASONING: &str = "reasoningContent";
 
 fn is_message(item: &Value<'_>) -> bool {
-    let is_own = |block: &Value<'_>| [TOOL_USE, TOOL_RESULT, REASONING].iter().any(|key| block.get(key).is_some());
-    item.get(ROLE).is_some() && blocks::of(item.get(CONTENT)).iter().any(is_own)
+    let is_own = |block: &Value<'_>| found(*block, &[TOOL_USE, TOOL_RESULT, REASONING]).is_some();
+    item.get(ROLE).is_some()
+        && match item.get(CONTENT) {
+            Some(Value::Array(blocks)) => blocks.iter().any(is_own),
+            content => content.is_some_and(|block| is_own(&block)),
+        }
 }
 
 fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<'a>) -> Result<(), Error> {
@@ -36,6 +41,9 @@ fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<
 }
 
 fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a>) -> Result<(), Error> {
+    if is_read_as_chat(reader, message, &[], listener)? {
+        return Ok(());
+    }
     let is_user = match message.get(ROLE) {
         Some(Value::Text(role)) if role.is("user") => true,
         Some(Value::Text(role)) if role.is("assistant") => false,
@@ -46,11 +54,19 @@ fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a
         }
     };
     let (mut said, mut results) = (Vec::new(), 0);
-    for (index, &block) in blocks::of(message.get(CONTENT)).iter().enumerate() {
-        let located = |error: Error| error.at_index(index).at_key(Text::from(CONTENT));
-        if let Some(call) = block.get(TOOL_USE) {
-            listener.called(called(reader, call).map_err(|error| located(error.at_key(Text::from(TOOL_USE))))?);
-        } else if let Some(result) = block.get(TOOL_RESULT) {
+    let (blocks, is_list): (&[Value<'a>], _) = match message.get(CONTENT) {
+        // Some leave out the list around a single block.
+        Some(block @ Value::Object(_)) => (&[block], false),
+        content => (blocks::of(content), true),
+    };
+    for (index, &block) in blocks.iter().enumerate() {
+        let located = |error: Error| {
+            let error = if is_list { error.at_index(index) } else { error };
+            error.at_key(Text::from(CONTENT))
+        };
+        if let Some((_, call)) = found(block, &[TOOL_USE]) {
+            listener.called(KEYS.call(reader, call).map_err(|error| located(error.at_key(Text::from(TOOL_USE))))?);
+        } else if let Some((_, result)) = found(block, &[TOOL_RESULT]) {
             results += 1;
             // What comes after the result of a server's tool is said after it.
             if !is_user {
@@ -58,7 +74,8 @@ fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a
                 listener.said(Some(Text::joined(&before, "\n", reader.bump)));
             }
             listener.answered(answer(reader, result).map_err(|error| located(error.at_key(Text::from(TOOL_RESULT))))?);
-        } else if block.get(REASONING).is_none() && block.get("cachePoint").is_none() {
+        } else if found(block, &[REASONING, "cachePoint"]).is_none() {
+            blocks::check_none(block, true).map_err(located)?;
             said.extend(part_text(reader, block));
         }
     }
@@ -76,15 +93,7 @@ fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a
     Ok(())
 }
 
-fn called<'a>(reader: Reader<'a>, call: Value<'a>) -> Result<Span<'a>, Error> {
-    let Some(Value::Text(name)) = call.get("name") else { return Err(Error::value("a tool call without a name")) };
-    let input = span::input(reader, call.get("input").unwrap_or(Value::Null));
-    Ok(Span {
-        id: id(reader, call),
-        input: input.map_err(|error| error.at_key(Text::from("input")))?,
-        ..Span::new(name)
-    })
-}
+const KEYS: Keys = Keys { id: &["toolUseId"], name: &["name"], arguments: &["input"] };
 
 fn answer<'a>(reader: Reader<'a>, result: Value<'a>) -> Result<Answer<'a>, Error> {
     let status = match result.get("status") {
@@ -121,7 +130,10 @@ fn part_text<'a>(reader: Reader<'a>, part: Value<'a>) -> Option<Text<'a>> {
     match (part, part.get(TEXT), part.get("json")) {
         (Value::Text(text), ..) | (_, Some(Value::Text(text)), _) => Some(text),
         (_, _, Some(data)) => Some(span::json_text(data, reader.bump)),
-        (Value::Object([member, ..]), ..) => Some(in_brackets(member.key, reader.bump)),
+        (Value::Object(members @ [first, ..]), ..) => {
+            let there = members.iter().find(|member| !matches!(member.value, Value::Null));
+            Some(in_brackets(there.unwrap_or(first).key, reader.bump))
+        }
         (part, ..) => content_text(Some(part), reader.bump),
     }
 }
@@ -175,7 +187,11 @@ mod tests {
         };
         assert_eq!(
             in_block(r#"{"toolUse": {"input": {}}}"#).unwrap_err(),
-            "[0].content[1].toolUse: a tool call without a name"
+            "[0].content[1].toolUse: a tool call without a name; it is given as name"
+        );
+        assert_eq!(
+            in_block(r#"{"toolUse": {"name": "b", "inputs": {}}}"#).unwrap_err(),
+            "[0].content[1].toolUse: unknown key \"inputs\" in a tool call without arguments; did you mean \"input\"?"
         );
         let role = r#"[{"role": "tool", "content": [{"toolResult": {}}]}]"#;
         assert!(

@@ -1,7 +1,10 @@
 //! The blocks in which Anthropic's messages hold calls and their results: tools of the client, of the server and of MCP.
 
-use super::chat::{CONTENT, READS_OTHERS, TYPE};
-use crate::{error::Error, text::Text, value::Value};
+use super::{
+    chat::{CONTENT, READS_OTHERS, TYPE},
+    content, parts,
+};
+use crate::{call::Key, error::Error, text::Text, value::Value};
 
 /// The last is that of others who write such blocks.
 const CALLS: &[&str] = &["tool_use", "server_tool_use", "mcp_tool_use", "tool_call"];
@@ -22,15 +25,50 @@ pub fn is_call(block: Value<'_>) -> bool {
     kind(block).is_some_and(is_kind_of_call)
 }
 
-/// A call in a block of another dialect must not pass for none.
-pub fn check_own(block: Value<'_>) -> Result<(), Error> {
+/// A call in a block of another dialect, or of a type that nobody knows, must not pass for none. Where blocks are not read
+/// as a whole, null stands for any value.
+pub fn check_own(block: Value<'_>, is_whole: bool) -> Result<(), Error> {
     match (block, kind(block)) {
-        (Value::Object(_), None) => match OTHERS.iter().find(|key| block.get(key).is_some()) {
-            None => Ok(()),
-            Some(key) => Err(Error::value(format!("a block with {key} is none of a chat message{READS_OTHERS}"))),
-        },
+        (_, Some(kind)) if content::is_known(kind) || is_not_said(kind) => Ok(()),
+        (_, Some(kind)) => parts::reject_calls(kind, "the type of a block of a chat message", CALLS)
+            .map_err(|error| error.with(READS_OTHERS).at_key(Text::from(TYPE))),
+        (Value::Object(members), None) => {
+            let is_there = |key: &&&str| match block.get(key) {
+                None => false,
+                Some(value) => !is_whole || !matches!(value, Value::Null),
+            };
+            if let Some(key) = OTHERS.iter().find(is_there) {
+                return Err(Error::value(format!("a block with {key} is none of a chat message{READS_OTHERS}")));
+            }
+            let has = |is: fn(Key) -> bool| {
+                members.iter().any(|member| is(Key::of(member.key)) && !matches!(member.value, Value::Null))
+            };
+            if has(|key| matches!(key, Key::Name(_))) && has(|key| matches!(key, Key::Arguments(_) | Key::Function)) {
+                let message = format!("a tool call in a block without a type, which is one of {}", CALLS.join(", "));
+                return Err(Error::value(message + READS_OTHERS));
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
+}
+
+/// The same where no call at all is read: in the message of another dialect, or where a list of blocks belongs.
+pub fn check_none(block: Value<'_>, is_whole: bool) -> Result<(), Error> {
+    if is_call(block) {
+        return Err(Error::value("a tool call as in a block of a chat message of the assistant, where none can be"));
+    }
+    check_own(block, is_whole)
+}
+
+/// None of all blocks of a content may be a call, nor the content itself.
+pub fn check_none_in(content: Option<Value<'_>>, is_whole: bool) -> Result<(), Error> {
+    let checked = match content {
+        Some(Value::Array(blocks)) => parts::each(blocks, |block| check_none(block, is_whole)),
+        Some(content @ Value::Object(_)) => check_none(content, is_whole),
+        _ => Ok(()),
+    };
+    checked.map_err(|error| error.at_key(Text::from(CONTENT)))
 }
 
 pub fn is_result(block: Value<'_>) -> bool {
@@ -53,7 +91,7 @@ fn kind<'a>(block: Value<'a>) -> Option<Text<'a>> {
     }
 }
 
-fn is_kind_of_call(kind: Text<'_>) -> bool {
+pub fn is_kind_of_call(kind: Text<'_>) -> bool {
     CALLS.iter().any(|call| kind.is(call))
 }
 

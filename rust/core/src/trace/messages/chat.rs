@@ -8,7 +8,8 @@ use super::{
     content::{TEXT, are_said, content_text, parts_text},
 };
 use crate::{
-    call::{Call, Key as CallKey, Reader},
+    call::{Arguments, Call, Key as CallKey, Reader},
+    compare,
     error::Error,
     show,
     text::Text,
@@ -150,9 +151,9 @@ const ROLES: &str = "assistant, system, developer, user, tool, function";
 /// All calls of a conversation, in order. Results (role `tool` or `function`) repeat the name of a call and are none.
 pub fn calls<'a>(reader: Reader<'a>, messages: &[Value<'a>]) -> Result<&'a [Call<'a>], Error> {
     let mut calls = bumpalo::collections::Vec::new_in(reader.bump);
-    let mut read = |message| match Role::read(message).map_err(|error| of_others(message, error))? {
-        Role::Assistant => calls_of(message, |call| {
-            calls.push(reader.call(call)?);
+    let mut read = |message| match Role::read(message).map_err(|error| error.with(READS_OTHERS))? {
+        Role::Assistant => calls_of(reader, message, false, |call| {
+            calls.push(reader.call(call).map_err(|error| of_custom(call, error))?);
             Ok(())
         }),
         Role::User | Role::Tool | Role::System => Ok(()),
@@ -163,22 +164,24 @@ pub fn calls<'a>(reader: Reader<'a>, messages: &[Value<'a>]) -> Result<&'a [Call
     Ok(calls.into_bump_slice())
 }
 
-/// Of a role that chat messages don't have, scoring says who reads it.
+/// Scoring knows no custom tools, and says who does.
 #[cold]
-fn of_others(message: Value<'_>, error: Error) -> Error {
-    match message.get(ROLE) {
-        Some(Value::Text(role)) if Role::of(role).is_none() => error.with(READS_OTHERS),
-        _ => error,
-    }
+fn of_custom(call: Value<'_>, error: Error) -> Error {
+    if call.get(CUSTOM).is_some() { error.with(READS_OTHERS) } else { error }
 }
 
 /// For who has messages of another dialect in hand.
 pub const READS_OTHERS: &str = "; Trace.from_messages reads the messages of other providers";
 
-/// The calls that a message of the assistant makes.
+/// The calls that a message of the assistant makes. Where it is not read as a whole, ids are not known.
 // Inlined, like `Role::read`: scoring reads messages with nothing else.
 #[inline(always)]
-fn calls_of<'a>(message: Value<'a>, mut each: impl FnMut(Value<'a>) -> Result<(), Error>) -> Result<(), Error> {
+fn calls_of<'a>(
+    reader: Reader<'a>,
+    message: Value<'a>,
+    is_whole: bool,
+    mut each: impl FnMut(Value<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let (content, tool_calls, call) = (message.get(CONTENT), message.get(TOOL_CALLS), message.get(FUNCTION_CALL));
     if let (None, None, None) = (content, tool_calls, call)
         && message.get(REFUSAL).is_none()
@@ -186,27 +189,70 @@ fn calls_of<'a>(message: Value<'a>, mut each: impl FnMut(Value<'a>) -> Result<()
         let message = format!("an assistant message has {CONTENT}, {TOOL_CALLS} or {FUNCTION_CALL}");
         return Err(Error::value(message));
     }
+    let mut told: &[Value<'a>] = &[];
     // What says the same again is not asked.
+    let function_call = match call {
+        None | Some(Value::Null) => None,
+        Some(call) => Some([call]),
+    };
     match tool_calls {
         None | Some(Value::Null | Value::Array([])) => {}
         Some(Value::Array(items)) => {
             for (index, &item) in items.iter().enumerate() {
                 each(item).map_err(|error| error.at_index(index).at_key(Text::from(TOOL_CALLS)))?;
             }
-            return Ok(());
+            told = items;
         }
         Some(other) => return Err(Error::no_calls(other.kind()).at_key(Text::from(TOOL_CALLS))),
     }
-    match call {
-        None | Some(Value::Null) => {}
-        Some(call) => return each(call).map_err(|error| error.at_key(Text::from(FUNCTION_CALL))),
+    if let (Some([call]), []) = (&function_call, told) {
+        each(*call).map_err(|error| error.at_key(Text::from(FUNCTION_CALL)))?;
+        told = function_call.as_slice().as_flattened();
     }
     for (index, &block) in blocks::of(content).iter().enumerate() {
-        let made = if blocks::is_call(block) { each(block) } else { blocks::check_own(block) };
+        let made = match blocks::is_call(block) {
+            true if tells_again(reader, block, told, is_whole) => Ok(()),
+            true => each(block),
+            false => match blocks::check_own(block, is_whole) {
+                Err(_) if tells_again(reader, block, told, is_whole) => Ok(()),
+                checked => checked,
+            },
+        };
         made.map_err(|error| error.at_index(index).at_key(Text::from(CONTENT)))?;
     }
-    Ok(())
+    match content {
+        Some(block @ Value::Object(_)) if !tells_again(reader, block, told, is_whole) => {
+            blocks::check_none_in(content, is_whole)
+        }
+        _ => Ok(()),
+    }
 }
+
+/// Does a block say what a call of the message says? It has the id of one, or without an id the name and the arguments.
+/// Who puts a stream together may leave the arguments to the call.
+fn tells_again<'a>(reader: Reader<'a>, block: Value<'a>, told: &[Value<'a>], is_whole: bool) -> bool {
+    let ids = |holder: Value<'a>| IDS.iter().filter_map(move |key| span::word(holder.get(key)?, reader.bump));
+    if told.is_empty() {
+        return false;
+    }
+    if is_whole && ids(block).next().is_some() && told.iter().any(|call| ids(*call).next().is_some()) {
+        return told.iter().any(|call| ids(*call).any(|id| ids(block).any(|other| other == id)));
+    }
+    let Ok(block) = reader.call(block) else { return false };
+    told.iter().filter_map(|call| reader.call(*call).ok()).any(|call| {
+        call.name == block.name
+            && match (call.arguments, block.arguments) {
+                (_, Arguments::NotRecorded | Arguments::Object([])) => true,
+                (Arguments::Object(one), Arguments::Object(other)) => {
+                    compare::equal(Value::Object(one), Value::Object(other))
+                }
+                _ => false,
+            }
+    })
+}
+
+/// Of a call, wherever it is written down.
+const IDS: &[&str] = &["id", "call_id", "tool_call_id", "tool_use_id", "toolCallId"];
 
 /// Tell what a conversation says, with the calls and their results.
 pub fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<'a>) -> Result<(), Error> {
@@ -225,7 +271,7 @@ pub fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listene
     if role == Role::Assistant {
         // One of several agents has a name.
         let agent = name_of(message);
-        calls_of(message, |call| {
+        calls_of(reader, message, true, |call| {
             listener.called(Span { agent, ..span(reader, call)? });
             Ok(())
         })?;
@@ -318,6 +364,20 @@ fn answer<'a>(reader: Reader<'a>, holder: Value<'a>) -> Result<Answer<'a>, Error
     let failure = blocks::failure(holder);
     let status = status.or(failure.map(|_| Text::from("error")));
     Ok(Answer { id: call_id, name, output, status, error: error.or(failure) })
+}
+
+/// Does this message hold the result of a call, and is it nothing but a chat message?
+pub fn is_plain_result(message: &Value<'_>) -> bool {
+    matches!(message.get(ROLE), Some(Value::Text(role)) if is_role_of_tool(role)) && is_plain(message)
+}
+
+/// The key under which a message has calls as those of chat do.
+pub fn key_of_calls(message: Value<'_>) -> Option<&'static str> {
+    [TOOL_CALLS, FUNCTION_CALL].into_iter().find(|key| match message.get(key) {
+        None | Some(Value::Null | Value::Array([]) | Value::Object([])) => false,
+        Some(Value::Text(text)) => !text.is_blank(),
+        Some(_) => true,
+    })
 }
 
 /// Does a message with this role hold the result of a call? Such content is data, so a reader of another source may not

@@ -3,7 +3,10 @@
 //! A list of messages may hold such things too, since people append a whole response to their history.
 
 use super::{
+    Dialect,
     chat::{ROLE, TYPE},
+    gemini,
+    parts::found,
     stream,
 };
 use crate::{
@@ -18,6 +21,8 @@ pub struct Piece<'a> {
     pub items: Vec<Value<'a>>,
     /// May they tell again all that came before them, as a request does?
     pub is_history: bool,
+    /// Where it is known without a look at the items.
+    pub dialect: Option<&'static Dialect>,
     base: Vec<Segment>,
     /// Of each item in what stands at the base; None: it is that itself.
     places: Vec<Option<usize>>,
@@ -55,6 +60,7 @@ impl<'a> Unpacking<'a> {
                 self.any(value, is_history)
             }
             Value::Array(items) => self.list(items, is_history),
+            Value::Object(_) if stream::source(value) == Some(stream::Source::Chat) => self.list(&[value], is_history),
             Value::Object(_) if is_container(value) => self.container(value),
             Value::Object(_) if stream::source(value).is_some() => self.list(&[value], is_history),
             Value::Object(_) => {
@@ -111,8 +117,12 @@ impl<'a> Unpacking<'a> {
     /// What a container holds: first what was asked, then what was answered.
     fn container(&mut self, value: Value<'a>) -> Result<(), Error> {
         let before = self.pieces.len();
+        // What isn't read may hold calls.
+        let mut unread = vec![REQUEST, RESPONSE, INPUT, OUTPUT, MESSAGE, COMPLETION];
         for key in [REQUEST, BODY] {
-            self.inside(key, value.get(key))?;
+            if self.inside(key, value.get(key))? {
+                unread.retain(|other| *other != key);
+            }
         }
         match (value.get(MESSAGES), value.get(CONTENTS), value.get(INPUT)) {
             (Some(messages @ Value::Array(_)), ..) => self.at_key(MESSAGES, |all| all.any(messages, true))?,
@@ -121,57 +131,118 @@ impl<'a> Unpacking<'a> {
                 let parts = self.objects(&[("text", Value::Text(text))]);
                 self.asked(CONTENTS, "parts", Value::Array(self.reader.bump.alloc_slice_copy(&[parts])));
             }
-            (_, _, Some(input @ Value::Array(_))) => self.at_key(INPUT, |all| all.any(input, true))?,
             (_, _, Some(input @ Value::Text(_))) => self.asked(INPUT, "content", input),
+            (_, _, Some(input)) if matches!(input, Value::Array(_)) || is_known(input) => {
+                self.at_key(INPUT, |all| all.any(input, true))?;
+                unread.retain(|other| *other != INPUT);
+            }
             _ => {}
         }
         match value.get(RESPONSE) {
-            // To messages belongs an answer, which must not get lost because nobody knows it; unless there was none.
-            Some(response @ Value::Object([_, ..]))
-                if self.pieces.len() > before && !is_known(response) && response.get("error").is_none() =>
-            {
+            // There was none.
+            Some(response) if is_failure(response) && !is_known(response) => unread.retain(|other| *other != RESPONSE),
+            // To messages belongs an answer, which must not get lost because nobody knows it.
+            Some(response @ Value::Object([_, ..])) if self.pieces.len() > before && !is_known(response) => {
                 self.at_path(&[Segment::Key(RESPONSE.to_owned())], response);
+                unread.retain(|other| *other != RESPONSE);
             }
-            response => self.inside(RESPONSE, response)?,
-        }
-        // The others are what else could have been said.
-        let first = |key| value.get(key).and_then(|all| all.get("0"));
-        if let Some(message @ Value::Object(_)) = first(CHOICES).and_then(|choice| choice.get(MESSAGE)) {
-            self.at_path(
-                &[Segment::Key(CHOICES.to_owned()), Segment::Index(0), Segment::Key(MESSAGE.to_owned())],
-                message,
-            );
-        }
-        if let Some(content @ Value::Object(_)) = first(CANDIDATES).and_then(|candidate| candidate.get("content")) {
-            self.at_path(
-                &[Segment::Key(CANDIDATES.to_owned()), Segment::Index(0), Segment::Key("content".to_owned())],
-                content,
-            );
-        }
-        match value.get(OUTPUT) {
-            Some(items @ Value::Array(_)) => self.at_key(OUTPUT, |all| all.any(items, false))?,
-            Some(output) if is_role(output) => self.at_path(&[Segment::Key(OUTPUT.to_owned())], output),
-            Some(output) => {
-                if let Some(message @ Value::Object(_)) = output.get(MESSAGE) {
-                    self.at_path(&[Segment::Key(OUTPUT.to_owned()), Segment::Key(MESSAGE.to_owned())], message);
+            response => {
+                if self.inside(RESPONSE, response)? {
+                    unread.retain(|other| *other != RESPONSE);
                 }
             }
-            None => {}
+        }
+        self.first_choice(value)?;
+        for key in [OUTPUT, COMPLETION] {
+            let is_read = match value.get(key) {
+                Some(items @ Value::Array(_)) => {
+                    self.at_key(key, |all| all.any(items, false))?;
+                    true
+                }
+                Some(output) if is_known(output) => {
+                    self.at_key(key, |all| all.any(output, false))?;
+                    true
+                }
+                Some(output) => match output.get(MESSAGE) {
+                    Some(message @ Value::Object(_)) => {
+                        self.at_path(&[Segment::Key(key.to_owned()), Segment::Key(MESSAGE.to_owned())], message);
+                        true
+                    }
+                    _ => false,
+                },
+                None => false,
+            };
+            if is_read {
+                unread.retain(|other| *other != key);
+            }
         }
         if let Some(message @ Value::Object(_)) = value.get(MESSAGE) {
             self.at_path(&[Segment::Key(MESSAGE.to_owned())], message);
+            unread.retain(|other| *other != MESSAGE);
+        }
+        for key in unread {
+            if let Some(Value::Object([_, ..]) | Value::Array([_, ..])) = value.get(key) {
+                self.at_key(key, |all| Err(all.located(Error::wrong_type(UNREAD))))?;
+            }
         }
         Ok(())
     }
 
-    /// A request or a response, which may be of some other thing.
-    fn inside(&mut self, key: &'static str, value: Option<Value<'a>>) -> Result<(), Error> {
-        match value {
-            Some(Value::Text(text)) if text.is_blank() => Ok(()),
-            Some(value @ (Value::Text(_) | Value::Array(_))) => self.at_key(key, |all| all.any(value, false)),
-            Some(value) if is_known(value) => self.at_key(key, |all| all.any(value, false)),
-            _ => Ok(()),
+    /// Of several choices or candidates the first one. The others are what else could have been said.
+    fn first_choice(&mut self, value: Value<'a>) -> Result<(), Error> {
+        if let Some(choice @ Value::Object(_)) = value.get(CHOICES).and_then(|all| all.get("0")) {
+            let path = [Segment::Key(CHOICES.to_owned()), Segment::Index(0), Segment::Key(MESSAGE.to_owned())];
+            match choice.get(MESSAGE) {
+                Some(message @ Value::Object(_)) => self.at_path(&path, message),
+                // Nothing was said.
+                Some(Value::Null) => {}
+                _ => {
+                    let length = self.path.len();
+                    self.path.extend(path);
+                    let error = self.located(Error::wrong_type("expected a message, an object, in the first choice"));
+                    self.path.truncate(length);
+                    return Err(error);
+                }
+            }
         }
+        let candidate = match value.get(CANDIDATES) {
+            Some(Value::Array([candidate, ..])) => *candidate,
+            // The question was blocked.
+            _ if is_blocked(value) => Value::Null,
+            _ => return Ok(()),
+        };
+        // It is the model's, whatever is missing.
+        let content = match candidate.get("content") {
+            None | Some(Value::Null) => self.objects(&[(ROLE, Value::Text(Text::from("model")))]),
+            Some(Value::Object(members)) if members.iter().all(|member| !is_a_role(member)) => {
+                let mut all = vec![Member { key: Text::from(ROLE), value: Value::Text(Text::from("model")) }];
+                all.extend(members.iter().filter(|member| !member.key.is(ROLE)));
+                Value::Object(self.reader.bump.alloc_slice_copy(&all))
+            }
+            Some(content) => content,
+        };
+        let length = self.path.len();
+        let place = [Segment::Key(CANDIDATES.to_owned()), Segment::Index(0), Segment::Key("content".to_owned())];
+        self.path.extend(place);
+        self.single(content, false);
+        self.path.truncate(length);
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.dialect = Some(&gemini::DIALECT);
+        }
+        Ok(())
+    }
+
+    /// A request or a response, which may be of some other thing: is it read?
+    fn inside(&mut self, key: &'static str, value: Option<Value<'a>>) -> Result<bool, Error> {
+        match value {
+            Some(Value::Text(text)) if text.is_blank() => return Ok(true),
+            Some(value @ (Value::Text(_) | Value::Array(_))) => self.at_key(key, |all| all.any(value, false))?,
+            Some(value) if is_known(value) => self.at_key(key, |all| all.any(value, false))?,
+            // Of a conversation that was created or deleted, say.
+            Some(value) => return Ok(says_what_it_is(value)),
+            None => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn at_key(&mut self, key: &str, read: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
@@ -207,7 +278,7 @@ impl<'a> Unpacking<'a> {
     }
 
     fn piece(&self, is_history: bool) -> Piece<'a> {
-        Piece { items: Vec::new(), is_history, base: self.path.clone(), places: Vec::new() }
+        Piece { items: Vec::new(), is_history, dialect: None, base: self.path.clone(), places: Vec::new() }
     }
 
     fn push(&mut self, piece: Piece<'a>) {
@@ -264,6 +335,10 @@ const CHOICES: &str = "choices";
 const CANDIDATES: &str = "candidates";
 const OUTPUT: &str = "output";
 const MESSAGE: &str = "message";
+const COMPLETION: &str = "completion";
+
+const UNREAD: &str = "what stands here is not read, and may hold calls; expected messages, or a request or a response that \
+                      holds them, and no others beside it";
 
 /// What says of an object that it is a message, an item or an event itself; the last one of what an agent of LlamaIndex
 /// put out.
@@ -280,6 +355,12 @@ fn is_container(value: Value<'_>) -> bool {
     let is_list = |key| matches!(value.get(key), Some(Value::Array(_)));
     let is_text = |key| matches!(value.get(key), Some(Value::Text(_)));
     let holds = |key| value.get(key).is_some_and(|inner| is_container(inner) || is_role(inner));
+    // What has a name may be a call, with anything in its input.
+    let is_named = ["name", "tool_name", "call_id", "tool_call_id"].into_iter().any(is_text);
+    let asks_or_answers = || match (holds(INPUT), holds(OUTPUT)) {
+        (asks, answers) if is_named => asks && answers,
+        (asks, answers) => asks || answers,
+    };
     let is_pair = value.get(REQUEST).is_some() && value.get(RESPONSE).is_some();
     let asks = is_text(INPUT) && (is_list(OUTPUT) || is_text("model")) || is_text(CONTENTS) && is_text("model");
     [MESSAGES, CONTENTS, INPUT, CHOICES, CANDIDATES, OUTPUT].into_iter().any(is_list)
@@ -288,6 +369,31 @@ fn is_container(value: Value<'_>) -> bool {
         || [REQUEST, RESPONSE, BODY].into_iter().any(holds)
         || [MESSAGE, OUTPUT].into_iter().any(|key| value.get(key).is_some_and(is_role))
         || value.get(OUTPUT).and_then(|output| output.get(MESSAGE)).is_some_and(is_role)
+        || is_blocked(value)
+        || asks_or_answers()
+}
+
+/// Did Gemini refuse to answer?
+fn is_blocked(value: Value<'_>) -> bool {
+    let feedback = found(value, &["promptFeedback", "prompt_feedback"]);
+    feedback.is_some_and(|(_, feedback)| found(feedback, &["blockReason", "block_reason"]).is_some())
+}
+
+/// Does a response say that there was none?
+fn is_failure(response: Value<'_>) -> bool {
+    let is_error = |holder: Value<'_>| found(holder, &["error"]).is_some();
+    is_error(response) || response.get(BODY).is_some_and(is_error)
+}
+
+/// An object that holds nothing, and says of what kind it is.
+fn says_what_it_is(value: Value<'_>) -> bool {
+    let Value::Object(members) = value else { return false };
+    let is_plain = |value| !matches!(value, Value::Array([_, ..]) | Value::Object([_, ..]) | Value::Foreign(_));
+    matches!(value.get("object"), Some(Value::Text(_))) && members.iter().all(|member| is_plain(member.value))
+}
+
+fn is_a_role(member: &Member<'_>) -> bool {
+    member.key.is(ROLE) && !matches!(member.value, Value::Null)
 }
 
 fn is_known(value: Value<'_>) -> bool {

@@ -69,6 +69,11 @@ pub fn are_said(parts: &[Value<'_>]) -> bool {
     parts.iter().any(shows) && parts.iter().all(|part| shows(part) || stands_among_texts(part))
 }
 
+/// Is it what a text, a picture or a file is called?
+pub fn is_known(kind: Text<'_>) -> bool {
+    [TEXTS, MEDIA, FILES].iter().any(|kinds| is_one_of(kind, kinds))
+}
+
 pub fn is_one_of(word: Text<'_>, words: &[&str]) -> bool {
     words.iter().any(|other| word.is(other))
 }

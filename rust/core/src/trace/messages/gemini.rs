@@ -213,9 +213,9 @@ fn function_response<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str])
 pub(super) fn answer<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str]) -> Result<Answer<'a>, Error> {
     let (id, name) = (parts::id(reader, response, &["id"]), parts::text(response, name));
     let whole = parts::output(reader, response, &["response"])?;
-    let error = parts::error(reader, whole, &["error"]);
+    let error = failure(whole).and_then(|_| parts::error(reader, whole, &["error"]));
     let output = match whole {
-        Value::Object([only]) if error.is_some() && only.key.is("error") => Value::Null,
+        _ if error.is_some() => found(whole, RESULTS).map_or(Value::Null, |(_, output)| output),
         Value::Object([only]) if only.key.is("output") || only.key.is("result") => only.value,
         whole => whole,
     };
@@ -223,6 +223,19 @@ pub(super) fn answer<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str])
     let failed = error.is_some() || matches!(found(whole, &["isError", "is_error"]), Some((_, Value::True)));
     Ok(Answer { id, name, output, status: failed.then_some(Text::from("error")), error })
 }
+
+/// The tool's own data may have an `error` too, which says nothing of the call.
+fn failure<'a>(response: Value<'a>) -> Option<Value<'a>> {
+    let Value::Object(members) = response else { return None };
+    let is_of_a_response = |member: &Member<'_>| RESULTS.iter().chain(&["error"]).any(|key| member.key.is(key));
+    match response.get("error") {
+        Some(Value::Text(text)) if text.is_empty() => None,
+        Some(error @ (Value::Text(_) | Value::Object([_, ..]))) if members.iter().all(is_of_a_response) => Some(error),
+        _ => None,
+    }
+}
+
+const RESULTS: &[&str] = &["output", "result"];
 
 fn executable_code<'a>(reader: Reader<'a>, code: Value<'a>) -> Result<Event<'a>, Error> {
     let Value::Object(members) = code else { return Ok(Event::Nothing) };
@@ -305,11 +318,30 @@ mod tests {
                 "First. → -",
                 "Both? → -",
                 "  a(null) = 1",
-                r#"  b({"x": 1}) = {"error": {"code": 5}, "retry": false} is error ! {"code": 5}"#,
+                r#"  b({"x": 1}) = {"error": {"code": 5}, "retry": false}"#,
                 r#"  a({"x": 2}) = [2]"#,
                 "  c(null) = {} (only answered)",
             ],
         );
+    }
+
+    #[test]
+    fn an_error_in_the_data_of_a_tool_is_no_status() {
+        for (response, told) in [
+            (r#"{"mean": 3.1, "error": 0}"#, r#"{"mean": 3.1, "error": 0}"#),
+            (r#"{"error": 0}"#, r#"{"error": 0}"#),
+            (r#"{"error": ""}"#, r#"{"error": ""}"#),
+            (r#"{"error": {}}"#, r#"{"error": {}}"#),
+            (r#"{"error": "no", "rows": 3}"#, r#"{"error": "no", "rows": 3}"#),
+            (r#"{"error": "no"}"#, "null is error ! no"),
+            (r#"{"error": {"code": 5}, "output": null}"#, r#"null is error ! {"code": 5}"#),
+            (r#"{"result": [1], "error": "late"}"#, "[1] is error ! late"),
+        ] {
+            let part = format!(r#"{{"functionResponse": {{"name": "f", "response": {response}}}}}"#);
+            let call = r#"{"functionCall": {"name": "f", "args": {}}}"#;
+            let line = format!("  f({{}}) = {told}");
+            tells(&DIALECT, &format!(r#"[{{"role": "model", "parts": [{call}, {part}]}}]"#), &["- → -", &line]);
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! for themselves.
 
 use super::{
-    Dialect,
+    Dialect, blocks,
     content::in_brackets,
-    parts::{self, each, each_of, found, not_an_object, one_word, reject_calls},
+    parts::{self, each, each_of, found, is_read_as_chat, not_an_object, one_word, reject_calls},
 };
 use crate::{
     call::Reader,
@@ -43,6 +43,9 @@ fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<
 }
 
 fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a>) -> Result<(), Error> {
+    if is_read_as_chat(reader, message, &["_content"], listener)? {
+        return Ok(());
+    }
     let (role, content) = if message.get("_role").is_some() { ("_role", "_content") } else { ("role", "content") };
     let role = one_word(message, role, "the role of a Haystack message", &["user", "assistant", "tool", "system"])?;
     if role == "system" {
@@ -94,6 +97,7 @@ fn listen_to_part<'a>(
         listener.answered(answer(reader, part)?);
         return Ok(None);
     }
+    blocks::check_none(part, true)?;
     if found(part, &[TEXT]).is_some() {
         return Ok(parts::text(part, &[TEXT]));
     }

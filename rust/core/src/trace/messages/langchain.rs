@@ -7,6 +7,7 @@ use super::{
     content::content_text,
     parts::{self, each_of, found, not_an_object, one_word},
     responses,
+    stream::{is_for_length, is_object},
 };
 use crate::{
     call::Reader,
@@ -185,48 +186,151 @@ fn stream<'a>(
     first: usize,
     listener: &mut Listener<'a>,
 ) -> Result<(), Error> {
-    struct Pieces<'a> {
-        index: Option<Value<'a>>,
-        span: Span<'a>,
-        arguments: Vec<Text<'a>>,
+    let mut stream = Stream { reader, calls: Vec::new(), texts: Vec::new(), is_open: false, is_cut: false };
+    for (index, chunk) in (first..).zip(chunks) {
+        let read = open(*chunk).and_then(|message| message.at(|_, fields| stream.chunk(fields)));
+        read.map_err(|error| error.at_index(index))?;
     }
-    let mut calls: Vec<Pieces<'a>> = Vec::new();
-    let mut texts = Vec::new();
-    let mut piece = |fields: Value<'a>, piece: Value<'a>| {
+    stream.finish(listener).map_err(|error| error.at_index(first))
+}
+
+struct Stream<'a> {
+    reader: Reader<'a>,
+    calls: Vec<Begun<'a>>,
+    texts: Vec<Text<'a>>,
+    /// Did the last call come last, and did nobody say why the message ended?
+    is_open: bool,
+    /// Did the message end since it became too long?
+    is_cut: bool,
+}
+
+/// A call of which more may come; or calls and results that came as a whole, and so have no index.
+struct Begun<'a> {
+    index: Option<Value<'a>>,
+    heard: Listener<'a>,
+    is_in_pieces: bool,
+    arguments: Vec<Text<'a>>,
+}
+
+impl<'a> Stream<'a> {
+    fn chunk(&mut self, fields: Value<'a>) -> Result<(), Error> {
+        let text = said(self.reader, fields.get(CONTENT));
+        let reason = reason(fields);
+        self.is_cut |= reason.is_some_and(is_for_length);
+        if text.is_some_and(|text| !text.is_empty()) {
+            self.is_open = false;
+        }
+        self.texts.extend(text);
+        if any_of(fields, CALL_CHUNKS) {
+            each_of(fields, CALL_CHUNKS, |item| self.piece(fields, item))?;
+        } else {
+            self.whole(fields)?;
+        }
+        self.is_open &= reason.is_none() && !is_last(fields);
+        Ok(())
+    }
+
+    fn piece(&mut self, fields: Value<'a>, piece: Value<'a>) -> Result<(), Error> {
         let index = found(piece, &["index"]).map(|(_, index)| index);
-        let is_same = |call: &&mut Pieces<'a>| match (call.index, index) {
+        let is_same = |call: &&mut Begun<'a>| match (call.index, index) {
             (Some(a), Some(b)) => compare::equal(a, b),
-            (_, None) => true,
+            (Some(_), None) => true,
+            (None, None) => call.is_in_pieces,
             (None, Some(_)) => false,
         };
-        let arguments = parts::text(piece, &["args"]);
-        match (parts::text(piece, &[NAME]), calls.iter_mut().rev().find(is_same)) {
+        let arguments = parts::text(piece, &["args", "partial_json"]);
+        match (parts::text(piece, &[NAME]), self.calls.iter_mut().rev().find(is_same)) {
             (None, Some(call)) => call.arguments.extend(arguments),
             (None, None) => return Err(Error::value("a piece of a tool call whose name did not come before it")),
             (Some(name), _) => {
-                let id = parts::id(reader, piece, &["id"]);
-                let span = Span { id, agent: parts::text(fields, &[NAME]), ..Span::new(name) };
-                calls.push(Pieces { index, span, arguments: arguments.into_iter().collect() });
+                let id = parts::id(self.reader, piece, &["id"]);
+                let mut heard = Listener::default();
+                heard.called(Span { id, agent: parts::text(fields, &[NAME]), ..Span::new(name) });
+                let arguments = arguments.into_iter().collect();
+                self.calls.push(Begun { index, heard, is_in_pieces: true, arguments });
             }
         }
+        self.is_open = true;
         Ok(())
+    }
+
+    /// A chunk without pieces of calls may have whole ones, or blocks in which calls of the provider's own tools begin or go
+    /// on.
+    fn whole(&mut self, fields: Value<'a>) -> Result<(), Error> {
+        let mut heard = Listener::default();
+        calls(self.reader, fields, &mut heard)?;
+        if heard.last_call().is_some() {
+            let blocks = blocks::of(fields.get(CONTENT));
+            let begun = blocks.iter().rev().find(|block| blocks::is_call(**block) || is_server_call(**block));
+            let index = begun.and_then(|block| found(*block, &["index"])).map(|(_, index)| index);
+            self.is_open = index.is_some();
+            self.calls.push(Begun { index, heard, is_in_pieces: false, arguments: Vec::new() });
+        } else {
+            self.calls.push(Begun { index: None, heard, is_in_pieces: false, arguments: Vec::new() });
+        }
+        if !matches!(fields.get(CONTENT), Some(Value::Array(_))) {
+            return Ok(());
+        }
+        each_of(fields, CONTENT, |block| match parts::word(block, TYPE, CHUNKS) {
+            Some(_) => self.piece(fields, block),
+            None => Ok(()),
+        })
+    }
+
+    fn finish(mut self, listener: &mut Listener<'a>) -> Result<(), Error> {
+        let last = self.calls.iter_mut().rposition(|call| call.heard.last_call().is_some());
+        for (place, mut call) in self.calls.into_iter().enumerate() {
+            let may_be_cut = (self.is_open || self.is_cut) && last == Some(place);
+            if let Some(span) = call.heard.last_call() {
+                if call.is_in_pieces || !call.arguments.is_empty() {
+                    let text = Text::joined(&call.arguments, "", self.reader.bump);
+                    span.input = if may_be_cut && !is_object(text, self.reader.bump) {
+                        Value::Null
+                    } else {
+                        parts::arguments(self.reader, Value::Text(text))?
+                    };
+                } else if may_be_cut && call.index.is_some() && matches!(span.input, Value::Object([])) {
+                    span.input = Value::Null;
+                }
+            }
+            listener.append(call.heard);
+        }
+        listener.said(Some(Text::joined(&self.texts, "", self.reader.bump)));
+        Ok(())
+    }
+}
+
+/// Why a message ended, in the words of its provider.
+fn reason(fields: Value<'_>) -> Option<Text<'_>> {
+    let metadata = fields.get("response_metadata")?;
+    parts::text(metadata, &["finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason"])
+}
+
+fn is_last(chunk: Value<'_>) -> bool {
+    parts::word(chunk, "chunk_position", &["last"]).is_some()
+}
+
+/// Was the last call of a message cut off? What was written of it is no JSON, and where it is a chunk, LangChain made of
+/// that what it could.
+fn is_cut<'a>(reader: Reader<'a>, fields: Value<'a>, last: &Span<'a>) -> bool {
+    let reason = reason(fields);
+    let is_for_length = reason.is_some_and(is_for_length);
+    let piece = match fields.get(CALL_CHUNKS) {
+        Some(Value::Array(pieces)) => pieces.last().filter(|piece| parts::text(**piece, &[NAME]) == Some(last.name)),
+        _ => None,
     };
-    for (index, chunk) in (first..).zip(chunks) {
-        let read = open(*chunk).and_then(|message| {
-            message.at(|_, fields| {
-                texts.extend(said(reader, fields.get(CONTENT)));
-                each_of(fields, "tool_call_chunks", |item| piece(fields, item))
-            })
-        });
-        read.map_err(|error| error.at_index(index))?;
+    match piece.and_then(|piece| piece.get("args")) {
+        Some(Value::Text(text)) => {
+            (is_for_length || reason.is_none() && !is_last(fields)) && !is_object(text, reader.bump)
+        }
+        _ => is_for_length && matches!(last.input, Value::Text(_)),
     }
-    for Pieces { span, arguments, .. } in calls {
-        let arguments = Value::Text(Text::joined(&arguments, "", reader.bump));
-        let input = parts::arguments(reader, arguments).map_err(|error| error.at_index(first))?;
-        listener.called(Span { input, ..span });
-    }
-    listener.said(Some(Text::joined(&texts, "", reader.bump)));
-    Ok(())
+}
+
+const CALL_CHUNKS: &str = "tool_call_chunks";
+
+fn is_server_call(block: Value<'_>) -> bool {
+    parts::word(block, TYPE, &[SERVER_CALL]).is_some()
 }
 
 fn tell<'a>(reader: Reader<'a>, kind: Kind, fields: Value<'a>, listener: &mut Listener<'a>) -> Result<(), Error> {
@@ -242,7 +346,14 @@ fn tell<'a>(reader: Reader<'a>, kind: Kind, fields: Value<'a>, listener: &mut Li
     match kind {
         Kind::Human => listener.asked(content_text(content, reader.bump)),
         Kind::Ai => {
-            calls(reader, fields, listener)?;
+            let mut heard = Listener::default();
+            calls(reader, fields, &mut heard)?;
+            if let Some(span) = heard.last_call()
+                && is_cut(reader, fields, span)
+            {
+                span.input = Value::Null;
+            }
+            listener.append(heard);
             listener.said(said(reader, content));
         }
         Kind::Tool => listener.answered(answer(reader, fields, &[CONTENT])?),
@@ -445,10 +556,90 @@ mod tests {
         tells(
             &DIALECT,
             &format!("[{}]", messages.join(",")),
-            &["one → Good day", r#"  a({"x": 1}) = null #a"#, "  b({}) = null #b", "  c({}) = null"],
+            &["one → Good day", r#"  a({"x": 1}) = null #a"#, "  b({}) = null #b", "  c(null) = null"],
         );
         let orphan = format!("[{}, {}]", said("Good"), piece("m", "null", "1}", 0));
         fails(&DIALECT, &orphan, "[1].tool_call_chunks[0]: a piece of a tool call whose name did not come before it");
+    }
+
+    fn chunk(fields: &str) -> String {
+        format!(r#"{{"type": "AIMessageChunk", "id": "m", {fields}}}"#)
+    }
+
+    #[test]
+    fn chunks_without_pieces_of_calls_have_whole_ones_or_those_of_the_provider() {
+        tells(
+            &DIALECT,
+            &format!(
+                "[{}]",
+                [
+                    chunk(r#""content": "Let", "tool_call_chunks": []"#),
+                    chunk(r#""content": "", "tool_calls": [{"name": "a", "args": {"x": 1}, "id": "1"}]"#),
+                    chunk(
+                        r#""content": [{"type": "server_tool_use", "id": "2", "name": "b", "input": {}, "index": 1}]"#
+                    ),
+                    chunk(
+                        r#""content": [{"type": "input_json_delta", "partial_json": "{\"q\":", "index": 1}],
+                        "tool_call_chunks": [{"name": null, "args": "{\"q\":", "id": null, "index": 1}]"#
+                    ),
+                    chunk(r#""content": [{"type": "input_json_delta", "partial_json": " 2}", "index": 1}]"#),
+                    chunk(
+                        r#""content": [{"type": "web_search_tool_result", "tool_use_id": "2", "content": [5], "index": 2}]"#
+                    ),
+                    chunk(r#""content": [{"type": "text", "text": " me", "index": 3}]"#),
+                ]
+                .join(", ")
+            ),
+            &["- → Let me", r#"  a({"x": 1}) = null #1"#, r#"  b({"q": 2}) = [5] #2"#],
+        );
+    }
+
+    #[test]
+    fn what_was_cut_off_is_not_recorded() {
+        let piece = |name: &str, arguments: &str, index: u8| {
+            chunk(&format!(
+                r#""content": "", "tool_call_chunks": [{{"name": {name}, "args": {arguments:?}, "index": {index}}}]"#
+            ))
+        };
+        let ends = |reason: &str| chunk(&format!(r#""content": "", "response_metadata": {{"{reason}"}}"#));
+        let whole = r#"finish_reason": "tool_calls"#;
+        for (arguments, end, told) in [
+            ("", None, "null"),
+            (r#"{"x":"#, None, "null"),
+            (r#"{"x": 1}"#, None, r#"{"x": 1}"#),
+            ("", Some(whole), "{}"),
+            (r#"{"x":"#, Some(whole), r#""{\"x\":""#),
+            ("", Some(r#"stop_reason": "max_tokens"#), "null"),
+            (r#"{"x":"#, Some(r#"finish_reason": "length"#), "null"),
+            (r#"{"x": 1}"#, Some(r#"stopReason": "max_tokens"#), r#"{"x": 1}"#),
+        ] {
+            let chunks = [piece("\"a\"", "", 0), piece("\"b\"", "", 1), piece("null", arguments, 1)];
+            let chunks = chunks.into_iter().chain(end.map(&ends)).collect::<Vec<_>>().join(", ");
+            tells(&DIALECT, &format!("[{chunks}]"), &["- → -", "  a({}) = null", &format!("  b({told}) = null")]);
+        }
+        let server =
+            chunk(r#""content": [{"type": "server_tool_use", "id": "2", "name": "b", "input": {}, "index": 1}]"#);
+        // The same where chunks were added up.
+        for (written, read, end, told) in [
+            ("", "{}", "", "null"),
+            (r#"{"x": 1, "y"#, r#"{"x": 1}"#, "", "null"),
+            (r#"{"x": 1}"#, r#"{"x": 1}"#, "", r#"{"x": 1}"#),
+            ("", "{}", r#", "chunk_position": "last""#, "{}"),
+            ("", "{}", r#", "response_metadata": {"finish_reason": "stop"}"#, "{}"),
+            ("", "{}", r#", "response_metadata": {"finish_reason": "length"}, "chunk_position": "last""#, "null"),
+        ] {
+            let fields = format!(
+                r#""content": "", "tool_calls": [{{"name": "b", "args": {read}}}],
+                "tool_call_chunks": [{{"name": "b", "args": {written:?}, "index": 0}}]{end}"#
+            );
+            tells(&DIALECT, &format!("[{}]", chunk(&fields)), &["- → -", &format!("  b({told}) = null")]);
+        }
+        let cut = r#"{"type": "ai", "content": "", "invalid_tool_calls": [{"name": "b", "args": "{\"x\":"}],
+            "response_metadata": {"finish_reason": "length"}}"#;
+        tells(&DIALECT, &format!("[{cut}]"), &["- → -", "  b(null) = null"]);
+        let begin = chunk(r#""content": """#);
+        tells(&DIALECT, &format!("[{begin}, {server}]"), &["- → -", "  b(null) = null #2"]);
+        tells(&DIALECT, &format!("[{begin}, {server}, {}]", ends(whole)), &["- → -", "  b({}) = null #2"]);
     }
 
     #[test]

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use super::{
-    Dialect,
+    Dialect, blocks,
     content::{content_text, in_brackets},
-    parts::{self, Keys, each, each_of, found, kind, not_an_object, one_word},
+    parts::{self, Keys, each, each_of, found, is_read_as_chat, kind, not_an_object, one_word},
 };
 use crate::{
     call::Reader,
@@ -71,10 +71,14 @@ fn listen<'a>(
     agent: Option<Text<'a>>,
     listener: &mut Listener<'a>,
 ) -> Result<(), Error> {
+    if is_read_as_chat(reader, message, &[BLOCKS], listener)? {
+        return Ok(());
+    }
     let role = one_word(message, ROLE, "the role of a LlamaIndex message", ROLES)?;
     if matches!(role, "system" | "developer") {
         return Ok(());
     }
+    blocks::check_none_in(message.get(CONTENT), true)?;
     let additional = message.get(ADDITIONAL).unwrap_or(Value::Null);
     let mut texts = Vec::new();
     let mut calls = false;

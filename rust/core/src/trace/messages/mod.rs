@@ -70,7 +70,8 @@ pub fn conversation<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Conversa
     let mut after_history = false;
     for piece in &pieces {
         let mut heard = Listener::default();
-        let read = dialect(&piece.items).and_then(|dialect| (dialect.read)(reader, &piece.items, &mut heard));
+        let dialect = piece.dialect.map_or_else(|| dialect(&piece.items), Ok);
+        let read = dialect.and_then(|dialect| (dialect.read)(reader, &piece.items, &mut heard));
         read.map_err(|error| piece.locate(error))?;
         if !piece.is_history {
             listener.append(heard);
@@ -127,10 +128,7 @@ fn dialect(items: &[Value<'_>]) -> Result<&'static Dialect, Error> {
     }
     let mut fitting = DIALECTS.iter().filter(|dialect| (dialect.fits)(items));
     match (fitting.next(), fitting.next()) {
-        (Some(first), Some(second)) => {
-            let message = format!("these look like {} and like {}; read each alone", first.name, second.name);
-            Err(Error::value(message))
-        }
+        (Some(first), Some(second)) => Err(two_dialects(items, first, second)),
         (Some(dialect), None) => Ok(dialect),
         (None, _) if (chat::DIALECT.fits)(items) => Ok(&chat::DIALECT),
         (None, _) => {
@@ -140,6 +138,23 @@ fn dialect(items: &[Value<'_>]) -> Result<&'static Dialect, Error> {
             );
             Err(Error::wrong_type(message))
         }
+    }
+}
+
+/// The path is that of the first item of the dialect that comes later.
+#[cold]
+fn two_dialects(items: &[Value<'_>], one: &Dialect, other: &Dialect) -> Error {
+    let found = |dialect: &Dialect| items.chunks(1).position(dialect.fits);
+    let ((early, first), (late, second)) = match (found(one), found(other)) {
+        (a, b) if a.is_some() && a > b => ((other, b), (one, a)),
+        (a, b) => ((one, a), (other, b)),
+    };
+    let item = |place: Option<usize>| place.map_or(String::new(), |place| format!(" (item {place})"));
+    let (early, first, late, last) = (early.name, item(first), late.name, item(second));
+    let error = Error::value(format!("these look like {early}{first} and like {late}{last}; read each alone"));
+    match second {
+        Some(place) => error.at_index(place),
+        None => error,
     }
 }
 
@@ -185,7 +200,15 @@ pub mod tests {
         let both = r#"[{"role": "user", "content": [{"toolResult": {}}]},
             {"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"}]"#;
         let error = told(both).unwrap_err();
-        assert!(error.contains("Bedrock Converse messages") && error.contains("OpenAI Responses items"), "{error}");
+        let message = "these look like Bedrock Converse messages (item 0) and like OpenAI Responses items (item 1)";
+        assert_eq!(error, format!("[1]: {message}; read each alone"));
+        let held = format!(r#"{{"messages": {both}}}"#);
+        assert_eq!(told(&held).unwrap_err(), format!("messages[1]: {message}; read each alone"));
+        // In whichever order they stand.
+        let turned = r#"[{"role": "user", "content": "x"}, {"type": "function_call", "call_id": "1", "name": "a"},
+            {"role": "user", "content": [{"toolResult": {}}]}]"#;
+        let message = "these look like OpenAI Responses items (item 1) and like Bedrock Converse messages (item 2)";
+        assert_eq!(told(turned).unwrap_err(), format!("[2]: {message}; read each alone"));
     }
 
     #[test]

@@ -1,15 +1,46 @@
 //! What the dialects of frameworks have in common: keys in more than one spelling, and calls and answers made of what
 //! stands under them.
 
-use super::content::{are_said, parts_text};
+use super::{
+    chat,
+    content::{are_said, parts_text},
+};
 use crate::{
     call::{Arguments, Reader},
     error::{Error, misspelt, one_of},
     show,
     text::Text,
-    trace::span::{self, Span},
+    trace::{
+        span::{self, Span},
+        turns::Listener,
+    },
     value::{MAX_DEPTH, Member, Object, Value},
 };
+
+/// A chat message with calls, or with the result of one, among messages of another dialect is read as what it is. It must
+/// not have what only the others have, under these keys; nor may any other message have calls in the blocks of a content
+/// that isn't read.
+pub(super) fn is_read_as_chat<'a>(
+    reader: Reader<'a>,
+    message: Value<'a>,
+    own: &[&str],
+    listener: &mut Listener<'a>,
+) -> Result<bool, Error> {
+    let key = chat::key_of_calls(message);
+    if key.is_none() && !chat::is_plain_result(&message) {
+        return Ok(false);
+    }
+    let is_there = |key: &&&str| !matches!(message.get(key), None | Some(Value::Null | Value::Array([])));
+    if let (Some(key), Some(own)) = (key, own.iter().find(is_there)) {
+        let error = format!("calls as in a chat message, beside {own} as in those of others; only one of them is read");
+        return Err(Error::value(error).at_key(Text::from(key)));
+    }
+    if let (Some(key), None) = (key, word(message, chat::ROLE, &["assistant"])) {
+        return Err(Error::value("only messages of the assistant have calls").at_key(Text::from(key)));
+    }
+    chat::listen(reader, message, listener)?;
+    Ok(true)
+}
 
 /// Read one after the other; an error says which.
 pub(super) fn each<'a>(items: &[Value<'a>], mut read: impl FnMut(Value<'a>) -> Result<(), Error>) -> Result<(), Error> {

@@ -1,9 +1,9 @@
 //! Semantic Kernel's chat history: messages of items, each with a type. Python and .NET write the same in words of their own.
 
 use super::{
-    Dialect,
+    Dialect, blocks,
     content::{content_text, in_brackets},
-    parts::{self, Keys, each, each_of, kind, one_word, word},
+    parts::{self, Keys, each, each_of, is_read_as_chat, kind, one_word, word},
 };
 use crate::{
     call::Reader,
@@ -88,6 +88,7 @@ fn fits(messages: &[Value<'_>]) -> bool {
 
 fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<'a>) -> Result<(), Error> {
     each(messages, |message| match message.get(ROLE_OF_NET) {
+        _ if is_read_as_chat(reader, message, &[PYTHON.items, NET.items], listener)? => Ok(()),
         Some(role) => {
             let role = one_word(role, LABEL, "the role of a Semantic Kernel message", LABELS)
                 .map_err(|error| error.at_key(Text::from(ROLE_OF_NET)))?;
@@ -111,6 +112,7 @@ impl Words {
         if matches!(role, "system" | "developer") {
             return Ok(());
         }
+        blocks::check_none_in(message.get(self.content), true)?;
         let agent = parts::text(message, &[self.agent]).filter(|_| role == "assistant");
         let mut texts = Vec::new();
         let mut answers = false;

@@ -14,8 +14,10 @@ use crate::{
 };
 
 /// Whose chunk it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Source {
+    /// Errors, and what keeps a connection open: of whichever stream they stand in.
+    Any,
     Chat,
     Responses,
     Anthropic,
@@ -25,6 +27,20 @@ pub enum Source {
     Ollama,
 }
 
+/// May their chunks stand in one stream? What Gemini streams are whole responses, and an error is none of them.
+impl PartialEq for Source {
+    fn eq(&self, other: &Source) -> bool {
+        match (self, other) {
+            (Source::Any, Source::Gemini) | (Source::Gemini, Source::Any) => false,
+            (Source::Any, _) | (_, Source::Any) => true,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+const ANY: &[&str] = &["ping", "keepalive", "error"];
+/// What may stand beside an error that has no type.
+const OF_ERROR: &[&str] = &["error", "request_id", "user_id"];
 const ANTHROPIC: &[&str] = &[
     "message_start",
     "content_block_start",
@@ -32,9 +48,11 @@ const ANTHROPIC: &[&str] = &[
     "content_block_stop",
     "message_delta",
     "message_stop",
-    "ping",
-    "error",
 ];
+/// Events that Anthropic's client makes of the others, so they say nothing new. Some have the type of a block, but no
+/// block has the text so far.
+const ANTHROPIC_MADE: &[&str] = &["input_json", "signature", "citation"];
+const ANTHROPIC_MADE_WITH_SNAPSHOT: &[&str] = &["text", "thinking"];
 const BEDROCK: &[&str] = &["messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"];
 const COHERE: &[&str] = &[
     "message-start",
@@ -54,7 +72,7 @@ const COHERE: &[&str] = &[
 pub fn source(value: Value<'_>) -> Option<Source> {
     let Value::Object(members) = value else { return None };
     match get(members, Text::from(TYPE)) {
-        Some(Value::Text(kind)) => return source_of_event(kind),
+        Some(Value::Text(kind)) => return source_of_event(kind, value),
         None | Some(Value::Null) => {}
         Some(_) => return None,
     }
@@ -70,18 +88,28 @@ pub fn source(value: Value<'_>) -> Option<Source> {
         && (BEDROCK.iter().any(|word| member.key.is(word)) || member.value.get("usage").is_some())
     {
         Some(Source::Bedrock)
+    } else if value.get("error").is_some()
+        && members.iter().all(|member| OF_ERROR.iter().any(|word| member.key.is(word)))
+    {
+        Some(Source::Any)
     } else {
         None
     }
 }
 
-fn source_of_event(kind: Text<'_>) -> Option<Source> {
+fn source_of_event(kind: Text<'_>, event: Value<'_>) -> Option<Source> {
     let Text::Utf8(bytes) = kind else { return None };
+    let is_one_of = |words: &[&str]| words.iter().any(|word| kind.is(word));
     if bytes.starts_with(b"response.") {
         Some(Source::Responses)
-    } else if ANTHROPIC.iter().any(|word| kind.is(word)) {
+    } else if is_one_of(ANY) {
+        Some(Source::Any)
+    } else if is_one_of(ANTHROPIC)
+        || is_one_of(ANTHROPIC_MADE)
+        || is_one_of(ANTHROPIC_MADE_WITH_SNAPSHOT) && event.get("snapshot").is_some()
+    {
         Some(Source::Anthropic)
-    } else if COHERE.iter().any(|word| kind.is(word)) {
+    } else if is_one_of(COHERE) {
         Some(Source::Cohere)
     } else {
         None
@@ -94,17 +122,23 @@ pub fn is_sent_by_server(bytes: &[u8]) -> bool {
     [&b"data:"[..], b"event:", b"id:", b"retry:", b": "].iter().any(|start| bytes.starts_with(start))
 }
 
-/// The messages or items that chunks of one source make.
-pub fn assembled<'a>(reader: Reader<'a>, source: Source, chunks: &[Value<'a>]) -> Result<Vec<Value<'a>>, Error> {
+/// The messages or items that chunks of one source make. What belongs to any says nothing.
+pub fn assembled<'a>(reader: Reader<'a>, given: Source, chunks: &[Value<'a>]) -> Result<Vec<Value<'a>>, Error> {
     let bump = reader.bump;
     let mut messages = Vec::new();
-    let mut message = Message::default();
+    let mut open: Option<(Source, Message<'a>)> = None;
     for (place, &chunk) in chunks.iter().enumerate() {
-        if message.ends_before(source, chunk) {
-            messages.extend(std::mem::take(&mut message).finished(source, bump));
+        let source = self::source(chunk).unwrap_or(given);
+        if matches!(source, Source::Any) {
+            continue;
         }
-        message.is_begun = true;
+        let ended = open.take_if(|(last, message)| *last != source || message.ends_before(source, chunk));
+        if let Some((last, message)) = ended {
+            messages.extend(message.finished(last, bump));
+        }
+        let (_, message) = open.get_or_insert_with(|| (source, Message::default()));
         match source {
+            Source::Any => Ok(()),
             Source::Chat => message.chat(chunk),
             Source::Responses => message.responses(chunk),
             Source::Anthropic => message.anthropic(chunk),
@@ -115,16 +149,17 @@ pub fn assembled<'a>(reader: Reader<'a>, source: Source, chunks: &[Value<'a>]) -
         }
         .map_err(|error: Error| error.at_index(place))?;
     }
-    messages.extend(message.finished(source, bump));
+    messages.extend(open.into_iter().flat_map(|(source, message)| message.finished(source, bump)));
     Ok(messages)
 }
 
 /// A message that is being put together.
 #[derive(Default)]
 struct Message<'a> {
-    is_begun: bool,
     /// Did the stream say that it is whole?
     is_whole: bool,
+    /// Did it stop since it became too long?
+    is_cut: bool,
     id: Option<Text<'a>>,
     blocks: Vec<Block<'a>>,
     /// The last block of each index.
@@ -156,6 +191,10 @@ struct Block<'a> {
     /// Arguments that came as a whole.
     arguments: Option<Value<'a>>,
     is_whole: bool,
+    /// Is it the last one of a message that became too long?
+    is_cut: bool,
+    /// Are the pieces JSON text of an object? Not known once another was added.
+    is_read: Option<bool>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -170,16 +209,22 @@ enum Kind {
 
 impl<'a> Message<'a> {
     fn ends_before(&self, source: Source, chunk: Value<'a>) -> bool {
-        let kind_is = |word| matches!(chunk.get(TYPE), Some(Value::Text(kind)) if kind.is(word));
-        self.is_begun
-            && match source {
-                Source::Chat => matches!((self.id, text_of(chunk, "id")), (Some(a), Some(b)) if a != b),
-                Source::Responses => kind_is("response.created"),
-                Source::Anthropic => kind_is("message_start"),
-                Source::Bedrock => chunk.get("messageStart").is_some(),
-                Source::Cohere => kind_is("message-start"),
-                Source::Gemini | Source::Ollama => self.is_whole,
-            }
+        let kind_is = |word| kind_is(chunk, word);
+        match source {
+            Source::Any => false,
+            Source::Chat => matches!((self.id, text_of(chunk, "id")), (Some(a), Some(b)) if a != b),
+            Source::Responses => kind_is("response.created"),
+            Source::Anthropic => kind_is("message_start"),
+            Source::Bedrock => chunk.get("messageStart").is_some(),
+            Source::Cohere => kind_is("message-start"),
+            Source::Gemini | Source::Ollama => self.is_whole,
+        }
+    }
+
+    /// The stream says that it is whole if it says why it stopped.
+    fn ended(&mut self, reason: Option<Text<'a>>) {
+        self.is_whole |= reason.is_some();
+        self.is_cut |= reason.is_some_and(is_for_length);
     }
 
     /// The block of an index, begun if it isn't there or if it is of another kind.
@@ -216,11 +261,12 @@ impl<'a> Message<'a> {
         name: Option<Text<'a>>,
         arguments: Option<Value<'a>>,
     ) {
-        let known = self.by_index.get(&index).and_then(|place| self.blocks.get(*place));
+        let known = self.by_index.get(&index).and_then(|place| self.blocks.get_mut(*place));
         let is_other = known.is_some_and(|block| {
             let has_other_id = matches!((block.id, id), (Some(a), Some(b)) if a != b);
             let is_next = name.is_some() && id.is_none() && block.id.is_none() && block.name.is_some();
-            has_other_id || is_next && (block.arguments.is_some() || block.pieces.len() == 1 && block.is_readable())
+            has_other_id
+                || is_next && (block.arguments.is_some() || block.pieces.len() == 1 && block.is_known_readable())
         });
         if is_other {
             self.begin(index, kind);
@@ -229,7 +275,10 @@ impl<'a> Message<'a> {
         block.id = block.id.or(id);
         block.name = block.name.or(name);
         match arguments {
-            Some(Value::Text(piece)) => block.pieces.push(piece),
+            Some(Value::Text(piece)) => {
+                block.pieces.push(piece);
+                block.is_read = None;
+            }
             None | Some(Value::Null) => {}
             Some(whole) => block.arguments = Some(whole),
         }
@@ -238,7 +287,7 @@ impl<'a> Message<'a> {
     fn chat(&mut self, chunk: Value<'a>) -> Result<(), Error> {
         self.id = self.id.or(text_of(chunk, "id"));
         let Some(choice) = first_choice(chunk) else { return Ok(()) };
-        self.is_whole |= text_of(choice, "finish_reason").is_some_and(|reason| !reason.is("length"));
+        self.ended(text_of(choice, "finish_reason"));
         let Some(delta) = choice.get("delta") else { return Ok(()) };
         self.said(Index::Text, Kind::Text, delta.get("content"));
         self.said(Index::Refusal, Kind::Refusal, delta.get("refusal"));
@@ -284,15 +333,17 @@ impl<'a> Message<'a> {
     }
 
     fn anthropic(&mut self, event: Value<'a>) -> Result<(), Error> {
-        let reason = event.get("delta").and_then(|delta| text_of(delta, "stop_reason"));
-        if reason.is_some_and(|reason| reason.is("max_tokens"))
-            && let Some(cut) = self.blocks.last_mut()
-        {
-            cut.is_whole = false;
+        self.ended(event.get("delta").and_then(|delta| text_of(delta, "stop_reason")));
+        let is_one_of = |words: &[&str]| words.iter().any(|word| kind_is(event, word));
+        if !is_one_of(ANTHROPIC) {
+            return Ok(());
         }
         let Some(Value::Int(index)) = event.get("index") else { return Ok(()) };
         let index = Index::At(index);
-        if let Some(begun @ Value::Object(_)) = event.get("content_block") {
+        // The client's own streams have the whole block in its stop too.
+        if kind_is(event, "content_block_start")
+            && let Some(begun @ Value::Object(_)) = event.get("content_block")
+        {
             self.begin(index, Kind::Call);
             if let Some(block) = self.block(index, Kind::Call) {
                 block.begun = Some(begun);
@@ -314,7 +365,10 @@ impl<'a> Message<'a> {
     }
 
     fn bedrock(&mut self, event: Value<'a>) -> Result<(), Error> {
-        self.is_whole |= event.get("messageStop").is_some();
+        if let Some(stop) = event.get("messageStop") {
+            self.is_whole = true;
+            self.ended(text_of(stop, "stopReason"));
+        }
         let index = |event: Value<'a>| match event.get("contentBlockIndex") {
             Some(Value::Int(index)) => Index::At(index),
             _ => Index::At(0),
@@ -337,7 +391,10 @@ impl<'a> Message<'a> {
     }
 
     fn cohere(&mut self, event: Value<'a>) -> Result<(), Error> {
-        self.is_whole |= matches!(event.get(TYPE), Some(Value::Text(kind)) if kind.is("message-end"));
+        if kind_is(event, "message-end") {
+            self.is_whole = true;
+            self.ended(event.get("delta").and_then(|delta| text_of(delta, "finish_reason")));
+        }
         let Some(message) = event.get("delta").and_then(|delta| delta.get("message")) else { return Ok(()) };
         if let Some(content) = message.get("content") {
             self.said(Index::Text, Kind::Text, content.get("text"));
@@ -392,8 +449,18 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    fn finished(self, source: Source, bump: &'a Bump) -> Vec<Value<'a>> {
+    fn finished(mut self, source: Source, bump: &'a Bump) -> Vec<Value<'a>> {
+        if self.is_cut {
+            // Where blocks are in order, a call before another block is whole.
+            let is_ordered = matches!(source, Source::Anthropic | Source::Bedrock);
+            let is_cut = |block: &&mut Block<'_>| is_ordered || !matches!(block.kind, Kind::Text | Kind::Refusal);
+            if let Some(block) = self.blocks.iter_mut().rev().find(is_cut) {
+                block.is_cut = true;
+                block.is_whole = false;
+            }
+        }
         match source {
+            Source::Any => Vec::new(),
             Source::Responses if self.is_whole => self.items,
             Source::Responses => self.blocks.iter().filter_map(|block| block.begun).collect(),
             Source::Anthropic => {
@@ -457,9 +524,15 @@ impl<'a> Block<'a> {
     fn input(&self, is_whole: bool, bump: &'a Bump) -> Value<'a> {
         match self.arguments {
             Some(arguments) => arguments,
-            None if is_whole || self.is_readable() => self.text(bump),
+            None if is_whole && !self.is_cut || self.is_readable() => self.text(bump),
             None => Value::Null,
         }
+    }
+
+    fn is_known_readable(&mut self) -> bool {
+        let is_read = self.is_read.unwrap_or_else(|| self.is_readable());
+        self.is_read = Some(is_read);
+        is_read
     }
 
     /// Do the pieces make JSON text of an object?
@@ -490,6 +563,17 @@ impl<'a> Block<'a> {
         });
         Value::Object(bump.alloc_slice_fill_iter(each.collect::<Vec<_>>()))
     }
+}
+
+/// Did a message with this reason stop since it became too long?
+pub fn is_for_length(reason: Text<'_>) -> bool {
+    ["length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"]
+        .iter()
+        .any(|word| reason.is(word))
+}
+
+fn kind_is(event: Value<'_>, word: &str) -> bool {
+    matches!(event.get(TYPE), Some(Value::Text(kind)) if kind.is(word))
 }
 
 /// Is this JSON text of an object?
@@ -682,5 +766,113 @@ mod tests {
             ]),
             ["- > Done.", r#"- a {"x": 1} = null"#]
         );
+    }
+
+    #[test]
+    fn events_that_a_client_makes_of_the_others_say_nothing_new() {
+        let begin = |block: &str| format!(r#"{{"type": "content_block_start", "index": 0, "content_block": {block}}}"#);
+        let stop = |block: &str| format!(r#"{{"type": "content_block_stop", "index": 0, "content_block": {block}}}"#);
+        let all = [
+            r#"{"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}}"#.to_owned(),
+            begin(r#"{"type": "tool_use", "id": "t1", "name": "f", "input": {}}"#),
+            r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"x\": 1}"}}"#.to_owned(),
+            r#"{"type": "input_json", "partial_json": "{\"x\": 1}", "snapshot": {"x": 1}}"#.to_owned(),
+            r#"{"type": "text", "text": "no", "snapshot": "no"}"#.to_owned(),
+            r#"{"type": "thinking", "thinking": "no", "snapshot": "no"}"#.to_owned(),
+            r#"{"type": "signature", "signature": "s"}"#.to_owned(),
+            r#"{"type": "citation", "citation": {}, "snapshot": []}"#.to_owned(),
+            stop(r#"{"type": "tool_use", "id": "t1", "name": "f", "input": {"x": 1}}"#),
+            r#"{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}"#.to_owned(),
+            r#"{"type": "message_stop", "message": {"id": "m", "role": "assistant", "content": []}}"#.to_owned(),
+        ];
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        assert_eq!(chunks(&all), ["- > -", r#"t1 f {"x": 1} = null"#]);
+    }
+
+    #[test]
+    fn errors_and_signs_of_life_belong_to_any_stream() {
+        let call = r#"{"type": "function_call", "id": "fc", "call_id": "c1", "name": "a", "arguments": "{}"}"#;
+        let done = format!(r#"{{"type": "response.output_item.done", "output_index": 0, "item": {call}}}"#);
+        let completed = format!(r#"{{"type": "response.completed", "response": {{"output": [{call}]}}}}"#);
+        let piece = |text: &str| chat(&format!(r#"{{"content": "{text}"}}"#), "null");
+        let (first, last) = (piece("Good "), piece("day"));
+        for other in [
+            r#"{"type": "error", "code": "x"}"#,
+            r#"{"type": "ping"}"#,
+            r#"{"type": "keepalive"}"#,
+            r#"{"error": {"message": "x"}}"#,
+        ] {
+            assert_eq!(chunks(&[&done, other, &completed]), ["- > -", "c1 a {} = null"], "{other}");
+            assert_eq!(chunks(&[other, &first, other, &last, other]), ["- > Good day"], "{other}");
+            // Around streams of different sources.
+            let mixed = [other, &done, other, &first, &last, other].join(", ");
+            assert_eq!(told(&format!("[{mixed}]")).unwrap(), ["- > Good day", "c1 a {} = null"], "{other}");
+            let asked = r#"{"role": "user", "content": "hi"}"#;
+            assert_eq!(told(&format!("[{asked}, {first}, {other}, {asked}]")).unwrap(), ["hi > Good ", "hi > -"]);
+            // A response that is nothing else.
+            let failed = format!(r#"{{"request": {{"messages": [{asked}]}}, "response": {other}}}"#);
+            assert_eq!(told(&failed).unwrap(), ["hi > -"], "{other}");
+        }
+        let gemini = r#"{"candidates": [{"content": {"parts": [{"text": "Go"}], "role": "model"}, "index": 0}]}"#;
+        assert_eq!(chunks(&[gemini, gemini, r#"{"error": {"code": 503}}"#]), ["- > GoGo"]);
+    }
+
+    #[test]
+    fn the_last_call_of_a_message_that_became_too_long_may_be_cut() {
+        let block = |name: &str, index: u8, input: &str| {
+            let piece = format!(
+                r#"{{"contentBlockDelta": {{"delta": {{"toolUse": {{"input": {input:?}}}}}, "contentBlockIndex": {index}}}}}"#
+            );
+            [
+                format!(
+                    r#"{{"contentBlockStart": {{"start": {{"toolUse": {{"toolUseId": "{name}", "name": "{name}"}}}}, "contentBlockIndex": {index}}}}}"#
+                ),
+                piece,
+            ]
+        };
+        let bedrock = |input: &str, reason: &str| {
+            let all = [
+                block("a", 0, "").to_vec(),
+                block("b", 1, input).to_vec(),
+                vec![format!(r#"{{"messageStop": {{"stopReason": "{reason}"}}}}"#)],
+            ];
+            let all = all.concat();
+            chunks(&all.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let cohere = |input: &str, reason: &str| {
+            let start = |name: &str, index: u8, input: &str| {
+                format!(
+                    r#"{{"type": "tool-call-start", "index": {index}, "delta": {{"message": {{"tool_calls": {{"id": "{name}", "function": {{"name": "{name}", "arguments": {input:?}}}}}}}}}}}"#
+                )
+            };
+            let end = format!(r#"{{"type": "message-end", "delta": {{"finish_reason": "{reason}"}}}}"#);
+            chunks(&[&start("a", 0, ""), &start("b", 1, input), &end])
+        };
+        let openai = |input: &str, reason: &str| {
+            let start = |name: &str, index: u8, input: &str| {
+                chat(
+                    &format!(
+                        r#"{{"tool_calls": [{{"index": {index}, "id": "{name}", "function": {{"name": "{name}", "arguments": {input:?}}}}}]}}"#
+                    ),
+                    "null",
+                )
+            };
+            chunks(&[&start("a", 0, ""), &start("b", 1, input), &chat("{}", &format!("{reason:?}"))])
+        };
+        let told = |input: &str| vec!["- > -".to_owned(), "a a {} = null".to_owned(), format!("b b {input} = null")];
+        for cut in ["", r#"{"x": "#] {
+            assert_eq!(bedrock(cut, "max_tokens"), told("null"));
+            assert_eq!(cohere(cut, "MAX_TOKENS"), told("null"));
+            assert_eq!(openai(cut, "length"), told("null"));
+        }
+        for (bedrock_reason, cohere_reason, reason) in
+            [("max_tokens", "MAX_TOKENS", "length"), ("tool_use", "TOOL_CALL", "tool_calls")]
+        {
+            assert_eq!(bedrock(r#"{"x": 1}"#, bedrock_reason), told(r#"{"x": 1}"#));
+            assert_eq!(cohere(r#"{"x": 1}"#, cohere_reason), told(r#"{"x": 1}"#));
+            assert_eq!(openai(r#"{"x": 1}"#, reason), told(r#"{"x": 1}"#));
+        }
+        assert_eq!(bedrock("", "tool_use"), told("{}"));
+        assert_eq!(openai("", "tool_calls"), told("{}"));
     }
 }

@@ -2,9 +2,9 @@
 //! UI messages, whose parts hold a call with its result, of a type that has the tool's name in it (`tool-getWeather`).
 
 use super::{
-    Dialect,
+    Dialect, blocks,
     content::in_brackets,
-    parts::{self, Keys, each, each_of, found, kind, not_an_object, one_word, word},
+    parts::{self, Keys, each, each_of, found, is_read_as_chat, kind, not_an_object, one_word, word},
 };
 use crate::{
     call::Reader,
@@ -80,6 +80,9 @@ fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<
 }
 
 fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a>) -> Result<(), Error> {
+    if is_read_as_chat(reader, message, &[PARTS], listener)? {
+        return Ok(());
+    }
     // "data" was one of older versions.
     let roles = &["user", "assistant", "tool", "system", "data"];
     let role = one_word(message, ROLE, "the role of a message", roles)?;
@@ -87,7 +90,11 @@ fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a
         return Ok(());
     }
     let mut texts = Vec::new();
-    match parts_of(message) {
+    let parts = parts_of(message);
+    if parts.0 == PARTS || parts.1.is_empty() {
+        blocks::check_none_in(message.get(CONTENT), true)?;
+    }
+    match parts {
         (_, []) => texts.extend(parts::text(message, &[CONTENT])),
         (key, _) => each_of(message, key, |part| {
             texts.extend(listen_to_part(reader, part, listener)?);
