@@ -158,9 +158,10 @@ class CodeMetric(EachMetric):
         function, arguments, needs, read = self._held_to(case, subjects), self._arguments, self._needs, self._read
         outcomes = []
         for subject in subjects:
-            given = {name: get(subject) for name, get in arguments}
-            for name in needs:
-                if given[name] is None:
+            given = {}
+            for name, get in arguments:
+                value = given[name] = get(subject)
+                if value is None and name in needs:
                     outcomes.append(_not_recorded(name))
                     break
             else:
