@@ -27,7 +27,11 @@ NOT_READ_YET = {"hermes"}
 """The formats that can't be read so far. One that can be is taken off this list."""
 
 
-UNREAD = pytest.mark.xfail(strict=True, raises=(AssertionError, CallmatchError), reason="not read yet")
+UNREAD = pytest.mark.xfail(
+    strict=True,
+    raises=(AssertionError, CallmatchError),
+    reason="a log of a coding agent, whose rewound rows are not left out yet",
+)
 
 
 def parameter(case):
