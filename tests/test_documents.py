@@ -101,7 +101,7 @@ def test_aliases_that_stand_for_too_much_are_refused_soon(kind, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "place", "fact"),
     [
-        ('{\n  "a": 1,\n}', "file.json:3: ", "column"),
+        ('{\n  "a": 1,\n  b\n}', "file.json:3: ", "column 3"),
         ('{"a": 1', "file.json:1: ", "column"),
         ("[" * 100_000, "file.json:1: ", "nested too deeply"),
         ("1" * 100_001, "file.json:1: ", "an integer of more than 100,000 digits"),
