@@ -11,7 +11,7 @@ use callmatch_core::{
     expected::Expectation,
     json,
     matching::Scratch,
-    options::{ArgumentMode, MatchMode, Options, Verdict},
+    options::{ArgumentMode, MatchMode, Names, Options, Verdict},
     value::MAX_DEPTH,
 };
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -102,7 +102,8 @@ fn checking(criterion: &mut Criterion) {
     let (expected, made) = (read(&text, &bump).1, read(&more, &bump).0);
     let mut group = criterion.benchmark_group("check, 5 expected, 6 made");
     for &match_mode in MatchMode::ALL {
-        let expectation = Expectation::compile(Options { match_mode, arguments: PARTIAL }, expected, &bump);
+        let options = Options { match_mode, arguments: PARTIAL, names: Names::Exact };
+        let expectation = Expectation::compile(options, expected, &bump);
         let mut scratch = Scratch::default();
         let passes = matches!(match_mode, MatchMode::InOrder | MatchMode::Superset);
         assert_eq!(expectation.check(made, &mut scratch).verdict == Verdict::Passed, passes);
@@ -131,7 +132,7 @@ fn pairing(criterion: &mut Criterion) {
         let bump = Bump::new();
         let (expected, actual) = (read(&wanted, &bump).1, read(&made, &bump).0);
         for arguments in [PARTIAL, EXACT] {
-            let options = Options { match_mode: MatchMode::AnyOrder, arguments };
+            let options = Options { match_mode: MatchMode::AnyOrder, arguments, names: Names::Exact };
             let report = Expectation::compile(options, expected, &bump).check(actual, &mut Scratch::default());
             let right = |(pair, &(left, right)): (u32, &(u32, u32))| left == pair && right == count as u32 - 1 - pair;
             assert!(report.pairs.len() == count && (0..).zip(&report.pairs).all(right));

@@ -90,7 +90,7 @@ impl Key {
 }
 
 /// What is written in the place of arguments that were taken out.
-const REDACTED: &[&str] = &["<REDACTED>", "[REDACTED]", "[TRUNCATED]", "<not serializable>"];
+pub(crate) const REDACTED: &[&str] = &["<REDACTED>", "[REDACTED]", "[TRUNCATED]", "<not serializable>"];
 
 /// Reads calls out of values.
 #[derive(Clone, Copy)]
@@ -306,6 +306,43 @@ fn reject_misspelt(members: Object<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The tool's own part of a name that begins with its server or plugin: what follows the last `__`, `.`, `/` or `:`, or,
+/// without any of these, the one hyphen of Semantic Kernel's `Plugin-func`. None where the name has no such part. It lies in
+/// the storage of the name, so it is for comparing with `==`, and not for [`Text::is`].
+pub fn last_segment(name: Text<'_>) -> Option<Text<'_>> {
+    match name {
+        Text::Utf8(units) => segment(units).map(Text::Utf8),
+        Text::Latin1(units) => segment(units).map(Text::Latin1),
+        Text::Ucs2(units) => segment(units).map(Text::Ucs2),
+        Text::Ucs4(units) => segment(units).map(Text::Ucs4),
+    }
+}
+
+/// All separators are ASCII, which stands for itself in every storage.
+fn segment<T: Copy + Into<u32>>(units: &[T]) -> Option<&[T]> {
+    let is = |at: usize, c: char| units[at].into() == u32::from(c);
+    let ends_separator = |&at: &usize| match is(at, '_') {
+        true => at > 0 && is(at - 1, '_'),
+        false => is(at, '.') || is(at, '/') || is(at, ':'),
+    };
+    let last = match (0..units.len()).rev().find(ends_separator) {
+        Some(at) => &units[at + 1..],
+        None => after_hyphen(units)?,
+    };
+    (!last.is_empty()).then_some(last)
+}
+
+/// Hyphens are part of many a name (`get-the-weather`), so only one between two identifiers separates.
+fn after_hyphen<T: Copy + Into<u32>>(units: &[T]) -> Option<&[T]> {
+    let mut parts = units.split(|&unit| unit.into() == u32::from('-'));
+    let (plugin, function) = (parts.next()?, parts.next()?);
+    let in_identifier = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_identifier = |part: &[T]| {
+        !part.is_empty() && part.iter().all(|&unit| char::from_u32(unit.into()).is_some_and(in_identifier))
+    };
+    (parts.next().is_none() && is_identifier(plugin) && is_identifier(function)).then_some(function)
+}
+
 /// An expected call. Arguments that are absent or null mean any.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedCall<'a> {
@@ -325,6 +362,79 @@ mod tests {
         for word in Key::NOT_ARGUMENTS.iter().chain(&["id", "argument", "documents", ""]) {
             assert!(Key::of(Text::from(*word)) == Key::Other, "{word}");
         }
+    }
+
+    #[test]
+    fn the_last_segment_is_what_follows_the_last_separator() {
+        for (name, last) in [
+            ("mcp__github__create_issue", "create_issue"),
+            ("calculator__add", "add"),
+            ("ns.func", "func"),
+            ("server/tool", "tool"),
+            ("server:tool", "tool"),
+            // The last of them, whichever it is.
+            ("a.b/c:d__e", "e"),
+            ("a__b.c", "c"),
+            ("https://host/mcp:tool", "tool"),
+            // Of three underscores the last two are the last `__`.
+            ("a___b", "b"),
+            ("__b", "b"),
+            // One underscore is part of a name, and so is what is not ASCII.
+            ("é__ü_ü", "ü_ü"),
+            ("工具/搜索", "搜索"),
+            // A hyphen separates if nothing else does ...
+            ("Plugin-func", "func"),
+            ("my_plugin-get_2", "get_2"),
+            // ... and else it is part of a name.
+            ("github.create-issue", "create-issue"),
+            ("my-server__add", "add"),
+        ] {
+            assert_eq!(last_segment(Text::from(name)), Some(Text::from(last)), "{name}");
+        }
+    }
+
+    #[test]
+    fn many_names_have_no_last_segment() {
+        for name in [
+            "",
+            "search",
+            "create_issue",
+            "_",
+            "__",
+            ".",
+            "a__",
+            "a____",
+            "a.b.",
+            "a/",
+            "a.b__",
+            "a-b.",
+            "-",
+            "a-",
+            "-b",
+            "get-the-weather",
+            "a--b",
+            "a b-c",
+            "a-b!",
+            "é-b",
+            "a-é",
+        ] {
+            assert_eq!(last_segment(Text::from(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_last_segment_is_the_same_in_every_storage() {
+        let point = |text: &str| text.chars().map(u32::from).collect::<Vec<_>>();
+        for name in ["é__add", "é.add", "é:add", "é/add"] {
+            let points = point(name);
+            let units: Vec<u16> = points.iter().map(|&point| point as u16).collect();
+            let bytes: Vec<u8> = points.iter().map(|&point| point as u8).collect();
+            for name in [Text::Latin1(&bytes), Text::Ucs2(&units), Text::Ucs4(&points)] {
+                assert_eq!(last_segment(name), Some(Text::from("add")));
+            }
+        }
+        // The code of `Į` ends in that of a full stop.
+        assert_eq!(last_segment(Text::Ucs2(&[0x61, 0x12e, 0x62])), None);
     }
 
     #[test]

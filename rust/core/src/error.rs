@@ -120,6 +120,19 @@ impl Error {
         Error::value(format!("more than {MOST_VALUES} values (what is reached in several ways counts each time)"))
     }
 
+    /// The index that the path begins with, if it does, and the error without it.
+    pub fn in_record(&self) -> (Option<usize>, String) {
+        match self.0.path.last() {
+            Some(&Segment::Index(index)) => {
+                let path = self.0.path.get(..self.0.path.len() - 1).unwrap_or_default().to_vec();
+                let Inner { kind, message, .. } = &*self.0;
+                let rest = Error(Box::new(Inner { kind: *kind, message: message.clone(), path }));
+                (Some(index), rest.to_string())
+            }
+            _ => (None, self.to_string()),
+        }
+    }
+
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

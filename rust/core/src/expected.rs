@@ -6,11 +6,13 @@ use std::collections::HashMap;
 use bumpalo::Bump;
 
 use crate::{
-    call::{Arguments, Call, ExpectedCall},
+    call::{Arguments, Call, ExpectedCall, last_segment},
     compare,
+    error::Error,
     matching::{self, Scratch},
-    options::{ArgumentMode, Options},
+    options::{ArgumentMode, Names, Options},
     report::Report,
+    show,
     text::Text,
 };
 
@@ -53,9 +55,38 @@ impl<'a> Expectation<'a> {
         Expectation { options, calls, tools: tools.into_bump_slice(), names: names.into_bump_slice(), index }
     }
 
-    /// The number of the tool of this name, or [`NO_TOOL`].
+    /// The number of the tool that a made call of this name is one of, or [`NO_TOOL`].
     pub fn tool(&self, name: Text<'_>) -> u32 {
-        find(self.names, self.index.as_ref(), name)
+        match find(self.names, self.index.as_ref(), name) {
+            NO_TOOL if self.options.names == Names::LastSegment => self.by_last_segment(name),
+            tool => tool,
+        }
+    }
+
+    /// Out of line, so that whole names are looked up as quickly as if there were nothing else.
+    #[cold]
+    fn by_last_segment(&self, name: Text<'_>) -> u32 {
+        last_segment(name).map_or(NO_TOOL, |segment| find(self.names, self.index.as_ref(), segment))
+    }
+
+    /// No made call may be one of two tools: no name may be the last segment of another.
+    pub fn unambiguous(&self) -> Result<(), Error> {
+        if self.options.names == Names::Exact {
+            return Ok(());
+        }
+        let both = (0..).zip(self.names).filter_map(|(tool, &name)| match self.by_last_segment(name) {
+            NO_TOOL => None,
+            segment => Some((segment.max(tool), tool, segment)),
+        });
+        let Some((later, tool, segment)) = both.min() else { return Ok(()) };
+        let [name, segment] =
+            [tool, segment].map(|tool| show::in_a_sentence(&show::storable(self.names[tool as usize])));
+        let message = format!(
+            "a call of `{name}` would be one of `{segment}` too, which is its last segment; use names=\"exact\", or \
+             write the two names alike"
+        );
+        let place = self.tools.iter().position(|&tool| tool == later).unwrap_or_default();
+        Err(Error::value(message).at_index(place))
     }
 
     /// Hold the calls that were made against this.

@@ -1,19 +1,9 @@
-//! Scoring the records of files on several threads.
-//!
-//! Each thread takes the next block of the file, while the others wait for their turn, and scores its records while the
-//! block is still in its core's cache. The blocks come back in whatever order they are done, and are put in order again.
-//! No thread runs more than some blocks ahead of what was given out, so memory doesn't grow with the file.
+//! Scoring the records of files on several threads: each takes the next block of the file.
 
 use std::{
-    collections::BTreeMap,
     io::{self, Read},
-    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{
-        Arc, Condvar, Mutex,
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    },
-    thread,
+    sync::Arc,
     time::Duration,
 };
 
@@ -23,6 +13,7 @@ use crate::{
     call::Reader,
     error::{Error, nearest},
     field::Field,
+    pipeline::{self, Pipeline},
     records::{Block, Records},
     report::Report,
     score::{Found, Row, Task, Worker},
@@ -34,7 +25,7 @@ use crate::{
 /// The rows that are given out at a time come from at least so many blocks, if there are.
 const BLOCKS: usize = 16;
 /// How far ahead of the block whose turn it is another may be taken, for each thread.
-const AHEAD: u64 = 2 * BLOCKS as u64;
+pub const AHEAD: u64 = 2 * BLOCKS as u64;
 
 /// How many files an error names.
 const MOST_NAMES: usize = 5;
@@ -64,15 +55,13 @@ pub struct Chunk {
 /// A file that is being scored.
 struct Running {
     name: Arc<str>,
-    done: Receiver<(u64, io::Result<Scored>)>,
-    /// Blocks that came before their turn.
-    early: BTreeMap<u64, io::Result<Scored>>,
-    window: Arc<Window>,
-    /// The number of the block whose turn it is.
-    turn: u64,
-    /// What is to be given out next.
+    blocks: Pipeline<Scored>,
+    /// What is to be given out next, and of how many blocks it is.
     rows: Vec<Row>,
-    blocks: usize,
+    count: usize,
+    /// What to raise after those.
+    failed: Option<io::Error>,
+    at_end: bool,
 }
 
 /// A block that is done.
@@ -93,11 +82,9 @@ pub enum Next {
 impl Scorer {
     /// `threads`: 0 for as many as there are cores.
     pub fn new(task: Task, threads: usize) -> Self {
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        let threads = if threads == 0 { cores() } else { threads };
         Scorer {
             task: Arc::new(task),
-            threads,
+            threads: pipeline::threads(threads),
             file: None,
             names: Vec::new(),
             any: false,
@@ -114,68 +101,51 @@ impl Scorer {
         if self.names.len() < MOST_NAMES {
             self.names.push(show::plain(Text::from(&*name)));
         }
-        let source = Arc::new(Mutex::new(Source { records, number: 0, finished: false }));
-        let window = Arc::new(Window::new(AHEAD * self.threads as u64));
-        let (sender, done) = channel();
-        for _ in 0..self.threads {
-            let (source, window, sender) = (source.clone(), window.clone(), sender.clone());
-            let (task, name) = (self.task.clone(), name.clone());
-            let work = move || work(&source, &window, &task, &name, &sender);
-            thread::Builder::new().name("callmatch".to_owned()).spawn(work)?;
-        }
-        let (early, rows) = (BTreeMap::new(), Vec::new());
-        self.file = Some(Running { name, done, early, window, turn: 0, rows, blocks: 0 });
+        let (task, file) = (self.task.clone(), name.clone());
+        let blocks = Pipeline::start(records, self.threads, AHEAD, || {
+            let (task, file, mut worker) = (task.clone(), file.clone(), Worker::default());
+            move |block: &Block| score(&mut worker, &task, &file, block)
+        })?;
+        self.file = Some(Running { name, blocks, rows: Vec::new(), count: 0, failed: None, at_end: false });
         Ok(())
     }
 
     /// Wait for the next rows of the file, but not longer than that.
     pub fn next(&mut self, longest: Duration) -> io::Result<Next> {
         let Some(file) = &mut self.file else { return Ok(Next::End) };
-        loop {
-            while file.blocks < BLOCKS
-                && let Some(block) = file.early.remove(&file.turn)
-            {
-                let Scored { mut rows, found, instead } = match block {
-                    Ok(block) => block,
-                    // What came before it is given out first.
-                    Err(error) if !file.rows.is_empty() => {
-                        file.early.insert(file.turn, Err(error));
-                        break;
+        while file.count < BLOCKS && file.failed.is_none() && !file.at_end {
+            match file.blocks.next(longest) {
+                Ok(pipeline::Next::Pending) => return Ok(Next::Pending),
+                Ok(pipeline::Next::End) => file.at_end = true,
+                // What came before it is given out first.
+                Err(error) => file.failed = Some(error),
+                Ok(pipeline::Next::Done(Scored { mut rows, found, instead })) => {
+                    file.count += 1;
+                    self.any |= !rows.is_empty();
+                    self.found |= found;
+                    if file.rows.is_empty() {
+                        file.rows = rows;
+                    } else {
+                        file.rows.append(&mut rows);
                     }
-                    Err(error) => return Err(error),
-                };
-                file.turn += 1;
-                file.window.move_to(file.turn);
-                file.blocks += 1;
-                self.any |= !rows.is_empty();
-                self.found |= found;
-                if file.rows.is_empty() {
-                    file.rows = rows;
-                } else {
-                    file.rows.append(&mut rows);
-                }
-                for (known, new) in self.instead.iter_mut().zip(instead) {
-                    if known.is_none() {
-                        *known = new;
+                    for (known, new) in self.instead.iter_mut().zip(instead) {
+                        if known.is_none() {
+                            *known = new;
+                        }
                     }
                 }
             }
-            let rows = |file: &mut Running| {
-                file.blocks = 0;
-                Ok(Next::Chunk(Chunk { file: file.name.clone(), rows: std::mem::take(&mut file.rows) }))
-            };
-            let failed = file.early.get(&file.turn).is_some_and(Result::is_err);
-            if file.blocks >= BLOCKS || failed {
-                return rows(file);
-            }
-            match file.done.recv_timeout(longest) {
-                Ok((number, block)) => drop(file.early.insert(number, block)),
-                Err(RecvTimeoutError::Timeout) => return Ok(Next::Pending),
-                Err(RecvTimeoutError::Disconnected) if !file.rows.is_empty() => return rows(file),
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.file = None;
-                    return Ok(Next::End);
-                }
+        }
+        file.count = 0;
+        let rows = std::mem::take(&mut file.rows);
+        if !rows.is_empty() {
+            return Ok(Next::Chunk(Chunk { file: file.name.clone(), rows }));
+        }
+        match file.failed.take() {
+            Some(error) => Err(error),
+            None => {
+                self.file = None;
+                Ok(Next::End)
             }
         }
     }
@@ -209,93 +179,16 @@ impl Scorer {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.window.close();
-    }
-}
+impl pipeline::Source for Records<Box<dyn Read + Send>> {
+    type Piece = Block;
 
-/// Which blocks may be taken now.
-struct Window {
-    size: u64,
-    /// The block whose turn it is; None when nobody wants more.
-    turn: Mutex<Option<u64>>,
-    moved: Condvar,
-}
-
-impl Window {
-    fn new(size: u64) -> Self {
-        Window { size, turn: Mutex::new(Some(0)), moved: Condvar::new() }
+    fn next(&mut self) -> io::Result<Option<Block>> {
+        self.next_block()
     }
 
-    /// Wait until a block may be taken; false when nobody wants it any more.
-    fn admits(&self, number: u64) -> bool {
-        let Ok(turn) = self.turn.lock() else { return false };
-        let full = |turn: &mut Option<u64>| turn.is_some_and(|turn| number >= turn + self.size);
-        self.moved.wait_while(turn, full).is_ok_and(|turn| turn.is_some())
+    fn recycle(&mut self, block: Block) {
+        Records::recycle(self, block);
     }
-
-    fn move_to(&self, turn: u64) {
-        self.set(Some(turn));
-    }
-
-    fn close(&self) {
-        self.set(None);
-    }
-
-    fn set(&self, to: Option<u64>) {
-        if let Ok(mut turn) = self.turn.lock() {
-            *turn = to;
-        }
-        self.moved.notify_all();
-    }
-}
-
-struct Source {
-    records: Records<Box<dyn Read + Send>>,
-    /// How many blocks were taken.
-    number: u64,
-    finished: bool,
-}
-
-/// What each thread does until the file ends, or nobody wants more of it.
-fn work(source: &Mutex<Source>, window: &Window, task: &Task, file: &str, done: &Sender<(u64, io::Result<Scored>)>) {
-    let mut worker = Worker::default();
-    let mut used: Option<Block> = None;
-    loop {
-        let (number, block) = {
-            let Ok(mut source) = source.lock() else { return };
-            if let Some(block) = used.take() {
-                source.records.recycle(block);
-            }
-            // The others wait for the source meanwhile, as they would have to wait for the window.
-            if source.finished || !window.admits(source.number) {
-                return;
-            }
-            let block = unbroken(|| source.records.next_block());
-            source.finished = !matches!(block, Ok(Some(_)));
-            let number = source.number;
-            source.number += 1;
-            (number, block)
-        };
-        let scored = match block {
-            Ok(None) => return,
-            Ok(Some(block)) => {
-                let scored = unbroken(|| Ok(score(&mut worker, task, file, &block)));
-                used = Some(block);
-                scored
-            }
-            Err(error) => Err(error),
-        };
-        if done.send((number, scored)).is_err() {
-            return;
-        }
-    }
-}
-
-/// The last net: what breaks a thread is an error of the block, and not a block that nobody misses.
-fn unbroken<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a thread broke down")))
 }
 
 fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored {

@@ -455,7 +455,7 @@ fn key_bit(key: Text<'_>) -> u64 {
 
 /// Of members with the same key, from `start` on, keep the last value (in the place of the first, as Python does).
 #[cold]
-fn keep_last(members: &mut Vec<Member<'_>>, start: usize) {
+pub(crate) fn keep_last(members: &mut Vec<Member<'_>>, start: usize) {
     let fresh = &members[start..];
     let repeated = if fresh.len() <= 16 {
         (1..fresh.len()).any(|index| fresh[..index].iter().any(|member| member.key == fresh[index].key))

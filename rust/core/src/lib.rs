@@ -17,6 +17,7 @@ pub mod json;
 pub mod matching;
 pub mod number;
 pub mod options;
+pub mod pipeline;
 pub mod reason;
 pub mod records;
 pub mod report;

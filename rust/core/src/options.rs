@@ -56,6 +56,16 @@ words!(
 );
 
 words!(
+    /// When the name of a call is the one wanted.
+    Names, "names", {
+        /// They are equal.
+        Exact = "exact",
+        /// They are equal, or the wanted one is the last segment of the recorded one (`call::last_segment`).
+        LastSegment = "last_segment",
+    }
+);
+
+words!(
     Verdict, "verdict", {
         Passed = "passed",
         Failed = "failed",
@@ -80,4 +90,5 @@ words!(
 pub struct Options {
     pub match_mode: MatchMode,
     pub arguments: ArgumentMode,
+    pub names: Names,
 }

@@ -11,6 +11,8 @@ use memchr::{memchr, memchr2};
 /// Bytes that hold whole records, and perhaps others behind them.
 pub struct Block {
     pub bytes: Vec<u8>,
+    /// Where in the stream they begin.
+    pub offset: u64,
     pub records: Vec<Record>,
     /// Whether the places of records are lines; else they are numbers.
     pub by_line: bool,
@@ -37,6 +39,8 @@ pub struct Records<R> {
     filled: usize,
     /// Buffers to be used again.
     spare: Vec<Vec<u8>>,
+    /// Where in the stream the buffer begins.
+    offset: u64,
     at_end: bool,
     finished: bool,
     failed: Option<io::Error>,
@@ -67,6 +71,7 @@ impl<R: Read> Records<R> {
             buffer: Vec::new(),
             filled: 0,
             spare: Vec::new(),
+            offset: 0,
             at_end: false,
             finished: false,
             failed: None,
@@ -101,6 +106,8 @@ impl<R: Read> Records<R> {
             self.finished = self.at_end || self.failed.is_some();
             let by_line = matches!(layout, Layout::Lines { .. });
             let rest = done..self.filled;
+            let offset = self.offset;
+            self.offset += done as u64;
             self.filled = rest.len();
             if records.is_empty() {
                 self.buffer.copy_within(rest, 0);
@@ -112,7 +119,7 @@ impl<R: Read> Records<R> {
             }
             buffer[..rest.len()].copy_from_slice(&self.buffer[rest]);
             let bytes = std::mem::replace(&mut self.buffer, buffer);
-            return Ok(Some(Block { bytes, records, by_line }));
+            return Ok(Some(Block { bytes, offset, records, by_line }));
         }
         // What was whole before the error has been given out.
         self.failed.take().map_or(Ok(None), Err)
@@ -152,6 +159,7 @@ impl<R: Read> Records<R> {
         if self.buffer[..self.filled].starts_with(b"\xef\xbb\xbf") {
             self.buffer.copy_within(3..self.filled, 0);
             self.filled -= 3;
+            self.offset += 3;
         }
         let head = &self.buffer[..self.filled.min(1 << 16)];
         if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || memchr(0, head).is_some() {
@@ -166,10 +174,28 @@ impl<R: Read> Records<R> {
                 Layout::Values(Scan::new(State::Before))
             }
             // Unless the first line of JSON Lines is broken.
-            b"{" if !second.starts_with(b"{") => Layout::Values(Scan::new(State::Inside)),
+            [b'{', ..] if !rest.is_empty() && !second.starts_with(b"{") && is_open(first) => {
+                Layout::Values(Scan::new(State::Inside))
+            }
             _ => Layout::Lines { skipping: false },
         })
     }
+}
+
+/// Do more brackets open in a line than close?
+fn is_open(line: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut position) = (0usize, false, 0);
+    while let Some(&byte) = line.get(position) {
+        position += 1;
+        match (in_string, byte) {
+            (true, b'\\') => position += 1,
+            (_, b'"') => in_string = !in_string,
+            (false, b'{' | b'[') => depth += 1,
+            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth > 0 && !in_string
 }
 
 /// Where records of a part of the stream go. Its methods return how many bytes are done with.

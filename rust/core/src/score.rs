@@ -127,12 +127,12 @@ pub fn score_values<'a>(
 ) -> Result<Report, (Side, Error)> {
     let actual = actual_reader.calls(actual).map_err(|error| (Side::Actual, error))?;
     let expected = expected_reader.expected(expected).map_err(|error| (Side::Expected, error))?;
-    Ok(match (actual, expected) {
+    let expectation = expected.map(|calls| Expectation::compile(options, calls, expected_reader.bump));
+    expectation.as_ref().map_or(Ok(()), Expectation::unambiguous).map_err(|error| (Side::Expected, error))?;
+    Ok(match (actual, expectation) {
         (actual, None) => Report::not_applicable(actual.map(<[_]>::len)),
-        (None, Some(expected)) => Report::not_reported(expected.len()),
-        (Some(actual), Some(expected)) => {
-            Expectation::compile(options, expected, expected_reader.bump).check(actual, scratch)
-        }
+        (None, Some(expectation)) => Report::not_reported(expectation.calls.len()),
+        (Some(actual), Some(expectation)) => expectation.check(actual, scratch),
     })
 }
 

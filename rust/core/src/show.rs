@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::{
     number::Big,
     text::Text,
-    value::{MAX_DEPTH, Object, Value},
+    value::{MAX_DEPTH, MAX_RECORD_DEPTH, Object, Value},
 };
 
 /// A value as JSON text: whole, or cut where it would be too long or too deep to show.
@@ -38,6 +38,11 @@ pub fn json_text(value: Value<'_>) -> String {
     out
 }
 
+/// A value as JSON text, whole.
+pub fn write_json(value: Value<'_>, out: &mut String) {
+    Writer { out, room: usize::MAX }.value(value, MAX_RECORD_DEPTH);
+}
+
 impl Shown<'_> {
     pub fn in_a_sentence(self) -> String {
         if self.whole { in_a_sentence(self.json) } else { in_a_sentence(&format!("{}…", self.json)) }
@@ -62,6 +67,11 @@ pub fn storable(text: Text<'_>) -> String {
 }
 
 pub fn write_storable(text: Text<'_>, out: &mut String) {
+    if let Text::Utf8(bytes) = text
+        && let Ok(text) = std::str::from_utf8(bytes)
+    {
+        return out.push_str(text);
+    }
     for point in text.code_points() {
         match char::from_u32(point) {
             Some(c) => out.push(c),
@@ -177,6 +187,23 @@ impl Writer<'_> {
 
     fn text(&mut self, text: Text<'_>) -> Option<()> {
         self.put("\"")?;
+        let Text::Utf8(mut bytes) = text else {
+            self.points(text)?;
+            return self.put("\"");
+        };
+        // Most of a text stands for itself.
+        while !bytes.is_empty() {
+            let stands = |byte: &u8| (0x20..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
+            let (plain, rest) = bytes.split_at(bytes.iter().position(|byte| !stands(byte)).unwrap_or(bytes.len()));
+            self.put(std::str::from_utf8(plain).unwrap_or_default())?;
+            let (other, rest) = rest.split_at(rest.iter().position(stands).unwrap_or(rest.len()));
+            self.points(Text::Utf8(other))?;
+            bytes = rest;
+        }
+        self.put("\"")
+    }
+
+    fn points(&mut self, text: Text<'_>) -> Option<()> {
         let mut buffer = [0; 4];
         for point in text.code_points() {
             match (point, visible(point)) {
@@ -191,7 +218,7 @@ impl Writer<'_> {
                 (_, None) => self.put(&format!("\\\\u{{{point:x}}}"))?,
             }
         }
-        self.put("\"")
+        Some(())
     }
 }
 

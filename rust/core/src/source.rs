@@ -29,6 +29,24 @@ pub fn open(path: &Path, progress: Progress) -> io::Result<Box<dyn Read + Send>>
     Ok(Box::new(Decompressed { raw: Some(Counted { inner: raw, progress }), inner: Box::new(io::empty()) }))
 }
 
+/// Do these first bytes say that the rest is compressed?
+pub fn is_compressed(head: &[u8]) -> bool {
+    compression(head).is_some()
+}
+
+enum Compression {
+    Gzip,
+    Zstandard,
+}
+
+fn compression(head: &[u8]) -> Option<Compression> {
+    match head {
+        [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstandard),
+        _ => None,
+    }
+}
+
 /// Finds out at the first reading what it is, so that opening waits for nothing.
 struct Decompressed {
     /// Until then: the raw bytes.
@@ -41,14 +59,12 @@ impl Read for Decompressed {
         if let Some(mut raw) = self.raw.take() {
             let mut head = Vec::new();
             raw.by_ref().take(4).read_to_end(&mut head)?;
-            let (gzip, zstandard) = (head.starts_with(&[0x1f, 0x8b]), head == [0x28, 0xb5, 0x2f, 0xfd]);
+            let compression = compression(&head);
             let whole = Cursor::new(head).chain(raw);
-            self.inner = if gzip {
-                Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
-            } else if zstandard {
-                Box::new(zstd::Decoder::new(whole)?)
-            } else {
-                Box::new(whole)
+            self.inner = match compression {
+                Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+                Some(Compression::Zstandard) => Box::new(zstd::Decoder::new(whole)?),
+                None => Box::new(whole),
             };
         }
         self.inner.read(buffer)

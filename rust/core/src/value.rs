@@ -17,8 +17,9 @@ pub const MAX_RECORD_DEPTH: usize = 2 * MAX_DEPTH;
 /// another one twice …, has more than fit into any memory, and so has a record of nothing but commas and digits.
 pub const MOST_VALUES: usize = 10_000_000;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Value<'a> {
+    #[default]
     Null,
     // Not `Bool(bool)`: with all payloads in the same two words, values are copied word by word, which reading spends
     // most of its time with.

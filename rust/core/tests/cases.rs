@@ -7,7 +7,7 @@ use callmatch_core::{
     call::Reader,
     expected::Expectation,
     matching::Scratch,
-    options::{ArgumentMode, MatchMode, Options},
+    options::{ArgumentMode, MatchMode, Names, Options},
     report::Report,
     value::Value,
 };
@@ -28,7 +28,8 @@ fn number(value: Value<'_>) -> Option<u32> {
 
 fn options(pair: &str) -> Options {
     let (match_mode, arguments) = pair.split_once('/').unwrap();
-    Options { match_mode: MatchMode::parse(match_mode).unwrap(), arguments: ArgumentMode::parse(arguments).unwrap() }
+    let (match_mode, arguments) = (MatchMode::parse(match_mode).unwrap(), ArgumentMode::parse(arguments).unwrap());
+    Options { match_mode, arguments, names: Names::Exact }
 }
 
 /// Does the report say what is wanted: `[verdict, matched, [kind, expected_index, actual_index] or null]`?

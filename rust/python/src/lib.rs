@@ -5,6 +5,7 @@ mod errors;
 mod files;
 mod plain;
 mod read;
+mod store;
 mod trace;
 mod trajectory;
 mod write;
@@ -23,18 +24,21 @@ mod core {
     #[pymodule_export]
     use crate::files::FileScorer;
     #[pymodule_export]
+    use crate::store::{TraceStore, trace_formats};
+    #[pymodule_export]
     use crate::trace::{read_messages, read_tool_calls, read_value};
     #[pymodule_export]
-    use crate::trajectory::Trajectory;
+    use crate::trajectory::{Trajectory, last_segment};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        use callmatch_core::options::{ArgumentMode, DifferenceKind, MatchMode, Verdict};
+        use callmatch_core::options::{ArgumentMode, DifferenceKind, MatchMode, Names, Verdict};
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DEBUG", cfg!(debug_assertions))?;
         for (name, words) in [
             ("MATCH_MODES", MatchMode::WORDS),
             ("ARGUMENT_MODES", ArgumentMode::WORDS),
+            ("NAME_MODES", Names::WORDS),
             ("VERDICTS", Verdict::WORDS),
             ("DIFFERENCE_KINDS", DifferenceKind::WORDS),
             ("COLUMNS", crate::batch::COLUMNS),

@@ -5,8 +5,10 @@ use callmatch_core::{
     text::Text,
     trace::{
         self,
-        span::{Kind, Span},
+        span::{Kind, RecordedAs, Span},
+        turns::Turn,
     },
+    value::Value,
 };
 use pyo3::{
     intern,
@@ -46,14 +48,19 @@ pub fn read_messages<'py>(messages: &Bound<'py, PyAny>, r#where: &str) -> PyResu
     })?;
     let conversation = conversation.map_err(|error| errors::to_python(py, &error.inside(r#where)))?;
     let turns = PyList::empty(py);
-    for (turn, spans) in conversation.turns() {
-        let dict = PyDict::new(py);
-        dict.set_item(intern!(py, "input"), text(py, turn.input)?)?;
-        dict.set_item(intern!(py, "output"), text(py, turn.output)?)?;
-        dict.set_item(intern!(py, "spans"), list(py, spans)?)?;
-        turns.append(dict)?;
+    for (told, spans) in conversation.turns() {
+        turns.append(turn(py, told, list(py, spans)?)?)?;
     }
     Ok(turns)
+}
+
+/// A turn with its spans.
+pub fn turn<'py>(py: Python<'py>, turn: &Turn<'_>, spans: Bound<'py, PyList>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "input"), write::value(py, turn.input)?)?;
+    dict.set_item(intern!(py, "output"), write::value(py, turn.output)?)?;
+    dict.set_item(intern!(py, "spans"), spans)?;
+    Ok(dict)
 }
 
 /// A copy of a JSON value, in which models, enum members and the like are what they stand for.
@@ -62,6 +69,7 @@ pub fn read_value<'py>(value: &Bound<'py, PyAny>, r#where: &str) -> PyResult<Bou
     plain::value(value)?.map_err(|error| errors::to_python(value.py(), &error.inside(r#where)))
 }
 
+/// Spans, most of which are tool calls; the kind of one that isn't is told.
 fn list<'py>(py: Python<'py>, spans: &[Span<'_>]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for read in spans {
@@ -70,7 +78,7 @@ fn list<'py>(py: Python<'py>, spans: &[Span<'_>]) -> PyResult<Bound<'py, PyList>
     Ok(list)
 }
 
-fn span<'py>(py: Python<'py>, span: &Span<'_>) -> PyResult<Bound<'py, PyDict>> {
+pub fn span<'py>(py: Python<'py>, span: &Span<'_>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item(intern!(py, "id"), text(py, span.id)?)?;
     dict.set_item(intern!(py, "name"), write::text(py, span.name)?)?;
@@ -86,12 +94,18 @@ fn span<'py>(py: Python<'py>, span: &Span<'_>) -> PyResult<Bound<'py, PyDict>> {
     if span.agent.is_some() {
         dict.set_item(intern!(py, "agent"), text(py, span.agent)?)?;
     }
-    if span.result_only {
-        dict.set_item(intern!(py, "recorded_as"), intern!(py, "executed"))?;
+    if span.recorded_as != RecordedAs::Both {
+        dict.set_item(intern!(py, "recorded_as"), span.recorded_as.word())?;
+    }
+    if span.parent_id.is_some() {
+        dict.set_item(intern!(py, "parent_id"), text(py, span.parent_id)?)?;
+    }
+    if !span.attributes.is_empty() {
+        dict.set_item(intern!(py, "attributes"), write::value(py, Value::Object(span.attributes))?)?;
     }
     Ok(dict)
 }
 
-fn text<'py>(py: Python<'py>, text: Option<Text<'_>>) -> PyResult<Option<Bound<'py, PyString>>> {
+pub fn text<'py>(py: Python<'py>, text: Option<Text<'_>>) -> PyResult<Option<Bound<'py, PyString>>> {
     text.map(|text| write::text(py, text)).transpose()
 }

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 
 use callmatch_core::{
-    call::Reader,
+    call::{self, Reader},
     error::Error,
     matching::Scratch,
-    options::{ArgumentMode, MatchMode, Options},
+    options::{ArgumentMode, MatchMode, Names, Options},
     report::Report,
     score::{Row, Side, Worker, score_values},
     show,
@@ -21,7 +21,7 @@ use pyo3::{
 };
 use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
-use crate::{batch, batch::Batch, errors, read};
+use crate::{batch, batch::Batch, errors, read, write};
 
 /// How calls are matched. Stateless, and shared by any number of threads.
 #[pyclass(frozen, module = "callmatch._core")]
@@ -42,15 +42,17 @@ const AT_A_TIME: usize = 1 << 14;
 #[pymethods]
 impl Trajectory {
     #[new]
-    fn new(py: Python<'_>, r#match: &str, arguments: &str) -> PyResult<Self> {
-        let parsed = MatchMode::parse(r#match)
-            .and_then(|match_mode| Ok(Options { match_mode, arguments: ArgumentMode::parse(arguments)? }));
-        Ok(Trajectory { options: parsed.map_err(|error| errors::to_python(py, &error))? })
+    fn new(py: Python<'_>, r#match: &str, arguments: &str, names: &str) -> PyResult<Self> {
+        let parsed = || {
+            let (match_mode, arguments) = (MatchMode::parse(r#match)?, ArgumentMode::parse(arguments)?);
+            Ok(Options { match_mode, arguments, names: Names::parse(names)? })
+        };
+        Ok(Trajectory { options: parsed().map_err(|error| errors::to_python(py, &error))? })
     }
 
     /// How to make it again, for pickle.
-    fn __getnewargs__(&self) -> (&'static str, &'static str) {
-        (self.options.match_mode.word(), self.options.arguments.word())
+    fn __getnewargs__(&self) -> (&'static str, &'static str, &'static str) {
+        (self.options.match_mode.word(), self.options.arguments.word(), self.options.names.word())
     }
 
     /// (score, verdict, passed, reason, details)
@@ -153,6 +155,18 @@ impl Trajectory {
             py.detach(|| pool.install(|| reports.par_extend(each)));
         }
         Ok(reports)
+    }
+}
+
+/// The last segment of the name of a tool, or None if it has none.
+#[pyfunction]
+pub fn last_segment<'py>(name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyString>>> {
+    let py = name.py();
+    let written = |bytes| call::last_segment(Text::Utf8(bytes)).map(|segment| write::text(py, segment)).transpose();
+    match name.to_str() {
+        Ok(text) => written(text.as_bytes()),
+        // With a lone surrogate in it, it has no UTF-8.
+        Err(_) => written(name.call_method1("encode", ("utf-8", "surrogatepass"))?.cast::<PyBytes>()?.as_bytes()),
     }
 }
 

@@ -96,14 +96,19 @@ impl Check<'_, '_> {
     }
 
     fn unexpected(&self, actual: usize) -> Difference {
-        let name = self.actual[actual].name;
+        let (recorded, tool) = (self.actual[actual].name, self.tools[actual]);
+        // A tool that is expected may have been called by several names, and is told by the one that is expected.
+        let (name, called) = match self.expectation.names.get(tool as usize) {
+            Some(&name) => (name, count(self.tools, tool)),
+            None => (recorded, self.actual.iter().filter(|call| call.name == recorded).count() as u32),
+        };
         Difference {
             kind: DifferenceKind::Unexpected,
             expected_index: None,
             actual_index: Some(actual as u32),
             other_index: None,
-            called: self.actual.iter().filter(|call| call.name == name).count() as u32,
-            wanted: count(self.expectation.tools, self.tools[actual]),
+            called,
+            wanted: count(self.expectation.tools, tool),
             arguments: None,
             texts: named(name),
         }

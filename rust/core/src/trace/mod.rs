@@ -2,8 +2,18 @@
 //!
 //! A dialect says what was called, answered and said; [`turns::Conversation`] makes turns and spans of it, by one rule.
 
+pub mod archive;
+pub mod columns;
+pub mod decode;
+pub mod formats;
+pub mod logs;
 pub mod messages;
+pub mod rows;
 pub mod span;
+pub mod spans;
+pub mod store;
+pub mod stored;
+pub mod time;
 pub mod turns;
 
 use crate::{call::Reader, error::Error, text::Text, value::Value};

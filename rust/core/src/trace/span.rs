@@ -5,7 +5,7 @@ use bumpalo::Bump;
 use crate::{
     call::{Arguments, Reader, differ},
     compare,
-    error::Error,
+    error::{Error, one_of},
     show,
     text::Text,
     value::{MAX_DEPTH, Object, Value, get},
@@ -26,21 +26,87 @@ pub struct Span<'a> {
     /// Texts, numbers or null, as they were.
     pub started_at: Value<'a>,
     pub ended_at: Value<'a>,
-    /// Is only the result known, and not who asked for it?
-    pub result_only: bool,
+    pub recorded_as: RecordedAs,
+    /// The id of the span around it, in a log of spans.
+    pub parent_id: Option<Text<'a>>,
+    /// All else that was recorded.
+    pub attributes: Object<'a>,
+}
+
+/// Of a call, in a log that has both what a model asked for and what was executed: which of them it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedAs {
+    Requested,
+    /// Nothing asked for it in what is recorded: of a log that was cut, say.
+    Executed,
+    /// Or the log doesn't tell them apart.
+    Both,
+}
+
+impl RecordedAs {
+    /// Which of those that the log tells apart may be counted.
+    pub const COUNTED: &[&str] = &["executed", "requested"];
+
+    pub fn counted(word: &str) -> Result<RecordedAs, Error> {
+        match word {
+            "executed" => Ok(RecordedAs::Executed),
+            "requested" => Ok(RecordedAs::Requested),
+            other => Err(Error::value(one_of("calls", other, RecordedAs::COUNTED))),
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            RecordedAs::Requested => "requested",
+            RecordedAs::Executed => "executed",
+            RecordedAs::Both => "both",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     ToolCall,
     Retrieval,
+    Agent,
+    Llm,
+    Embedding,
+    Rerank,
+    Guardrail,
+    Handoff,
+    Chain,
 }
 
 impl Kind {
+    pub const ALL: &[Kind] = &[
+        Kind::ToolCall,
+        Kind::Retrieval,
+        Kind::Agent,
+        Kind::Llm,
+        Kind::Embedding,
+        Kind::Rerank,
+        Kind::Guardrail,
+        Kind::Handoff,
+        Kind::Chain,
+    ];
+
+    pub fn named(word: &str) -> Result<Kind, Error> {
+        let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+        let known = Kind::ALL.iter().copied().find(|kind| kind.word() == word);
+        known.ok_or_else(|| Error::value(one_of("kind", word, &words)))
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Kind::ToolCall => "tool_call",
             Kind::Retrieval => "retrieval",
+            Kind::Agent => "agent",
+            Kind::Llm => "llm",
+            Kind::Embedding => "embedding",
+            Kind::Rerank => "rerank",
+            Kind::Guardrail => "guardrail",
+            Kind::Handoff => "handoff",
+            Kind::Chain => "chain",
         }
     }
 }
@@ -131,7 +197,9 @@ impl<'a> Span<'a> {
             error: None,
             started_at: Value::Null,
             ended_at: Value::Null,
-            result_only: false,
+            recorded_as: RecordedAs::Both,
+            parent_id: None,
+            attributes: &[],
         }
     }
 
@@ -171,7 +239,12 @@ impl<'a> Span<'a> {
             error: text(self.error),
             started_at: self.started_at.copy_to(bump),
             ended_at: self.ended_at.copy_to(bump),
-            result_only: self.result_only,
+            recorded_as: self.recorded_as,
+            parent_id: text(self.parent_id),
+            attributes: match Value::Object(self.attributes).copy_to(bump) {
+                Value::Object(members) => members,
+                _ => &[],
+            },
         }
     }
 }

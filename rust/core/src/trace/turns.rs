@@ -7,7 +7,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use bumpalo::Bump;
 
-use super::span::Span;
+use super::{
+    span::{RecordedAs, Span},
+    time,
+};
 use crate::{compare, text::Text, value::Value};
 
 #[derive(Debug, Default)]
@@ -18,9 +21,10 @@ pub struct Conversation<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'a> {
-    pub input: Option<Text<'a>>,
-    /// The last text that the assistant wrote in it.
-    pub output: Option<Text<'a>>,
+    /// What the user said; null if nothing is known of it.
+    pub input: Value<'a>,
+    /// The last text that the assistant wrote in it; null if there is none.
+    pub output: Value<'a>,
     /// The place of its first span among all of them.
     first: usize,
 }
@@ -43,8 +47,48 @@ impl<'a> Conversation<'a> {
         self.turns.iter().zip(ends).map(|(turn, end)| (turn, self.spans.get(turn.first..end).unwrap_or_default()))
     }
 
+    /// Begin a turn.
+    pub fn open(&mut self, input: Value<'a>) {
+        self.turns.push(Turn { input, output: Value::Null, first: self.spans.len() });
+    }
+
+    /// What came of the last turn, which is opened if there is none.
+    pub fn close(&mut self, output: Value<'a>) {
+        if self.turns.is_empty() {
+            self.open(Value::Null);
+        }
+        if let Some(turn) = self.turns.last_mut() {
+            turn.output = output;
+        }
+    }
+
+    /// The next span of the last turn, which is opened if there is none.
+    pub fn push(&mut self, span: Span<'a>) {
+        if self.turns.is_empty() {
+            self.open(Value::Null);
+        }
+        self.spans.push(span);
+    }
+
     pub fn spans(&self) -> &[Span<'a>] {
         &self.spans
+    }
+
+    /// Put the spans of each turn in the order in which they started, if all of them say when.
+    pub fn sort(&mut self) {
+        let starts: Vec<usize> = self.turns.iter().map(|turn| turn.first).chain([self.spans.len()]).collect();
+        for bounds in starts.windows(2) {
+            let [first, end] = bounds else { continue };
+            let Some(spans) = self.spans.get_mut(*first..*end) else { continue };
+            let started = |span: &Span<'a>| time::nanos(span.started_at, time::Unit::Guess);
+            if spans.iter().all(|span| started(span).is_some()) {
+                spans.sort_by_cached_key(started);
+            }
+        }
+    }
+
+    pub fn spans_mut(&mut self) -> &mut [Span<'a>] {
+        &mut self.spans
     }
 
     pub fn into_spans(self) -> Vec<Span<'a>> {
@@ -53,8 +97,10 @@ impl<'a> Conversation<'a> {
 
     /// A copy that borrows nothing from the source.
     pub fn copy_to<'b>(&self, bump: &'b Bump) -> Conversation<'b> {
-        let text = |text: Option<Text<'a>>| text.map(|text| text.copy_to(bump));
-        let turn = |turn: &Turn<'a>| Turn { input: text(turn.input), output: text(turn.output), first: turn.first };
+        let turn = |turn: &Turn<'a>| {
+            let (input, output) = (turn.input.copy_to(bump), turn.output.copy_to(bump));
+            Turn { input, output, first: turn.first }
+        };
         Conversation {
             turns: self.turns.iter().map(turn).collect(),
             spans: self.spans.iter().map(|span| span.copy_to(bump)).collect(),
@@ -124,16 +170,26 @@ impl<'a> Listener<'a> {
 
     /// What was heard elsewhere, and comes after this.
     pub fn append(&mut self, other: Listener<'a>) {
-        self.hear(other, 0);
+        self.go_on(other, 0);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Did the user ask anything?
+    pub fn has_questions(&self) -> bool {
+        self.questions > 0
     }
 
     /// What was heard elsewhere, which may tell all of this again and go on.
     pub fn then(&mut self, other: Listener<'a>) {
         let known = other.told_again(self).unwrap_or(0);
-        self.hear(other, known);
+        self.go_on(other, known);
     }
 
-    fn hear(&mut self, other: Listener<'a>, known: usize) {
+    /// The same where it is known how much of it tells this again.
+    pub fn go_on(&mut self, other: Listener<'a>, known: usize) {
         for (place, event) in other.events.into_iter().enumerate() {
             if place >= known {
                 self.add(event);
@@ -323,13 +379,13 @@ struct Telling<'a> {
 impl<'a> Telling<'a> {
     fn asked(&mut self, text: Option<Text<'a>>) {
         self.pending.ends_step();
-        self.conversation.turns.push(Turn { input: text, output: None, first: self.conversation.spans.len() });
+        self.conversation.open(text.map_or(Value::Null, Value::Text));
     }
 
     fn said(&mut self, text: Text<'a>) {
         self.open();
         if let Some(turn) = self.conversation.turns.last_mut() {
-            turn.output = Some(text);
+            turn.output = Value::Text(text);
         }
     }
 
@@ -364,7 +420,7 @@ impl<'a> Telling<'a> {
             output: answer.output,
             status: answer.status,
             error: answer.error,
-            result_only: true,
+            recorded_as: RecordedAs::Executed,
             ..Span::new(answer.name.unwrap_or(Text::from("unknown tool")))
         };
         self.called(span, false);
@@ -399,10 +455,10 @@ struct Pending<'a> {
 /// The places of calls, step by step. Calls of one step are answered in their order. One of an earlier step that has no
 /// answer will hardly get it after those that were made since.
 #[derive(Default)]
-struct Steps(Vec<(usize, VecDeque<usize>)>);
+pub struct Steps(Vec<(usize, VecDeque<usize>)>);
 
 impl Steps {
-    fn push(&mut self, step: usize, place: usize) {
+    pub fn push(&mut self, step: usize, place: usize) {
         match self.0.last_mut() {
             Some((last, places)) if *last == step => places.push_back(place),
             _ => self.0.push((step, VecDeque::from([place]))),
@@ -410,7 +466,7 @@ impl Steps {
     }
 
     /// The earliest call of the latest step that has any.
-    fn pop(&mut self) -> Option<usize> {
+    pub fn pop(&mut self) -> Option<usize> {
         loop {
             let (_, places) = self.0.last_mut()?;
             if let Some(place) = places.pop_front() {
@@ -496,6 +552,13 @@ mod tests {
         crate::show::plain(text)
     }
 
+    fn said(value: Value<'_>) -> Option<String> {
+        match value {
+            Value::Text(text) => Some(plain(text)),
+            _ => None,
+        }
+    }
+
     /// Each turn's input, output, and spans: name, output, and a mark where only the result is known.
     fn told(listener: Listener<'_>) -> Vec<(Option<String>, Option<String>, Vec<String>)> {
         let conversation = listener.finish();
@@ -504,11 +567,11 @@ mod tests {
                 Value::Int(output) => output.to_string(),
                 _ => "-".to_owned(),
             };
-            format!("{} {output}{}", plain(span.name), if span.result_only { "?" } else { "" })
+            format!("{} {output}{}", plain(span.name), if span.recorded_as == RecordedAs::Executed { "?" } else { "" })
         };
         conversation
             .turns()
-            .map(|(turn, spans)| (turn.input.map(plain), turn.output.map(plain), spans.iter().map(span).collect()))
+            .map(|(turn, spans)| (said(turn.input), said(turn.output), spans.iter().map(span).collect()))
             .collect()
     }
 

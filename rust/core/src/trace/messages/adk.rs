@@ -19,7 +19,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "ADK events", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "adk", name: "ADK events", fits, read };
 
 const AUTHOR: &str = "author";
 const USER: &str = "user";

@@ -18,7 +18,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "AutoGen messages", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "autogen", name: "AutoGen messages", fits, read };
 
 const TYPE: &str = "type";
 const CONTENT: &str = "content";

@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub const DIALECT: Dialect =
-    Dialect { name: "Bedrock Converse messages", fits: |items| items.iter().any(is_message), read };
+    Dialect { word: "bedrock", name: "Bedrock Converse messages", fits: |items| items.iter().any(is_message), read };
 
 const TOOL_USE: &str = "toolUse";
 const TOOL_RESULT: &str = "toolResult";

@@ -21,6 +21,11 @@ pub fn of<'a>(content: Option<Value<'a>>) -> &'a [Value<'a>] {
     }
 }
 
+/// Does a message hold blocks of calls or results?
+pub fn are_in(message: Value<'_>) -> bool {
+    of(message.get(super::chat::CONTENT)).iter().any(|&block| is_call(block) || is_result(block))
+}
+
 pub fn is_call(block: Value<'_>) -> bool {
     kind(block).is_some_and(is_kind_of_call)
 }

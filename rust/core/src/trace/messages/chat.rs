@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// What `role` and `content` are read as, unless another dialect knows the messages by what only it has.
-pub const DIALECT: Dialect = Dialect { name: "chat messages", fits: |items| items.iter().any(is_message), read };
+pub const DIALECT: Dialect =
+    Dialect { word: "openai_chat", name: "chat messages", fits: |items| items.iter().any(is_message), read };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Key {

@@ -21,6 +21,8 @@ pub struct Piece<'a> {
     pub items: Vec<Value<'a>>,
     /// May they tell again all that came before them, as a request does?
     pub is_history: bool,
+    /// Does the provider know what came before, so that this goes on from there without telling it again?
+    pub goes_on: bool,
     /// Where it is known without a look at the items.
     pub dialect: Option<&'static Dialect>,
     base: Vec<Segment>,
@@ -40,7 +42,7 @@ impl Piece<'_> {
 
 /// All pieces of what was given, in order, and what reads them.
 pub fn unpack<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<(Reader<'a>, Vec<Piece<'a>>), Error> {
-    let mut unpacking = Unpacking { reader, pieces: Vec::new(), path: Vec::new() };
+    let mut unpacking = Unpacking { reader, pieces: Vec::new(), path: Vec::new(), goes_on: false };
     unpacking.any(value, false)?;
     Ok((unpacking.reader, unpacking.pieces))
 }
@@ -49,6 +51,7 @@ struct Unpacking<'a> {
     reader: Reader<'a>,
     pieces: Vec<Piece<'a>>,
     path: Vec<Segment>,
+    goes_on: bool,
 }
 
 impl<'a> Unpacking<'a> {
@@ -117,6 +120,7 @@ impl<'a> Unpacking<'a> {
     /// What a container holds: first what was asked, then what was answered.
     fn container(&mut self, value: Value<'a>) -> Result<(), Error> {
         let before = self.pieces.len();
+        self.goes_on = found(value, &["previous_response_id", "conversation"]).is_some();
         // What isn't read may hold calls.
         let mut unread = vec![REQUEST, RESPONSE, INPUT, OUTPUT, MESSAGE, COMPLETION];
         for key in [REQUEST, BODY] {
@@ -278,7 +282,8 @@ impl<'a> Unpacking<'a> {
     }
 
     fn piece(&self, is_history: bool) -> Piece<'a> {
-        Piece { items: Vec::new(), is_history, dialect: None, base: self.path.clone(), places: Vec::new() }
+        let (base, goes_on) = (self.path.clone(), self.goes_on);
+        Piece { items: Vec::new(), is_history, goes_on, dialect: None, base, places: Vec::new() }
     }
 
     fn push(&mut self, piece: Piece<'a>) {
@@ -343,6 +348,17 @@ const UNREAD: &str = "what stands here is not read, and may hold calls; expected
 /// What says of an object that it is a message, an item or an event itself; the last one of what an agent of LlamaIndex
 /// put out.
 const NO_CONTAINER: &[&str] = &[ROLE, TYPE, "kind", "current_agent_name"];
+
+/// Is this one of the pieces that a conversation is made of, rather than something that holds one?
+pub fn is_part(value: Value<'_>) -> bool {
+    matches!(value, Value::Object(_))
+        && (stream::source(value).is_some_and(|source| source != stream::Source::Gemini) || !is_container(value))
+}
+
+/// A request with its response.
+pub fn is_exchange(value: Value<'_>) -> bool {
+    value.get(REQUEST).is_some() && value.get(RESPONSE).is_some()
+}
 
 fn is_container(value: Value<'_>) -> bool {
     let Value::Object(members) = value else { return false };

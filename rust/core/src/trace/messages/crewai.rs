@@ -17,7 +17,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "CrewAI events", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "crewai", name: "CrewAI events", fits, read };
 
 const TYPE: &str = "type";
 const STARTED: &str = "tool_usage_started";

@@ -14,7 +14,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "DSPy trajectories", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "dspy", name: "DSPy trajectories", fits, read };
 
 const TRAJECTORY: &str = "trajectory";
 const NAME: &str = "tool_name_";

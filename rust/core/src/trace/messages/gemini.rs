@@ -17,7 +17,7 @@ use crate::{
     value::{Member, Value},
 };
 
-pub const DIALECT: Dialect = Dialect { name: "Gemini contents", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "gemini", name: "Gemini contents", fits, read };
 
 const PARTS: &str = "parts";
 const ROLE: &str = "role";
@@ -210,12 +210,15 @@ fn function_response<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str])
 }
 
 /// A function's response: its `output` (`result` in ADK) or `error`, or else all of it, which has to be an object.
-pub(super) fn answer<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str]) -> Result<Answer<'a>, Error> {
+pub fn answer<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str]) -> Result<Answer<'a>, Error> {
     let (id, name) = (parts::id(reader, response, &["id"]), parts::text(response, name));
     let whole = parts::output(reader, response, &["response"])?;
     let error = failure(whole).and_then(|_| parts::error(reader, whole, &["error"]));
     let output = match whole {
-        _ if error.is_some() => found(whole, RESULTS).map_or(Value::Null, |(_, output)| output),
+        // A code beside the words is something that the tool gave.
+        _ if error.is_some() && whole.get(CODE).is_none() => {
+            found(whole, RESULTS).map_or(Value::Null, |(_, output)| output)
+        }
         Value::Object([only]) if only.key.is("output") || only.key.is("result") => only.value,
         whole => whole,
     };
@@ -227,7 +230,7 @@ pub(super) fn answer<'a>(reader: Reader<'a>, response: Value<'a>, name: &[&str])
 /// The tool's own data may have an `error` too, which says nothing of the call.
 fn failure<'a>(response: Value<'a>) -> Option<Value<'a>> {
     let Value::Object(members) = response else { return None };
-    let is_of_a_response = |member: &Member<'_>| RESULTS.iter().chain(&["error"]).any(|key| member.key.is(key));
+    let is_of_a_response = |member: &Member<'_>| RESULTS.iter().chain(ERRORS).any(|key| member.key.is(key));
     match response.get("error") {
         Some(Value::Text(text)) if text.is_empty() => None,
         Some(error @ (Value::Text(_) | Value::Object([_, ..]))) if members.iter().all(is_of_a_response) => Some(error),
@@ -236,6 +239,9 @@ fn failure<'a>(response: Value<'a>) -> Option<Value<'a>> {
 }
 
 const RESULTS: &[&str] = &["output", "result"];
+/// ADK's own tools give it beside the words.
+const CODE: &str = "error_code";
+const ERRORS: &[&str] = &["error", CODE];
 
 fn executable_code<'a>(reader: Reader<'a>, code: Value<'a>) -> Result<Event<'a>, Error> {
     let Value::Object(members) = code else { return Ok(Event::Nothing) };

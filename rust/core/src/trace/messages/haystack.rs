@@ -18,7 +18,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "Haystack chat messages", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "haystack", name: "Haystack chat messages", fits, read };
 
 const TOOL_CALL: &str = "tool_call";
 const RESULT: &str = "tool_call_result";

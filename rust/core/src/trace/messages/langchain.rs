@@ -22,7 +22,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "LangChain messages", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "langchain", name: "LangChain messages", fits, read };
 
 const TYPE: &str = "type";
 const LC: &str = "lc";

@@ -19,7 +19,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "LlamaIndex messages or events", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "llama_index", name: "LlamaIndex messages or events", fits, read };
 
 const ROLE: &str = "role";
 const BLOCKS: &str = "blocks";

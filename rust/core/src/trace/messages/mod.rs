@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod chat;
 pub mod content;
+pub mod parts;
 
 mod adk;
 mod autogen;
@@ -10,13 +11,13 @@ mod bedrock;
 mod container;
 mod crewai;
 mod dspy;
-mod gemini;
+pub mod gemini;
 mod haystack;
 mod langchain;
 mod llama_index;
-mod parts;
+mod otel;
 mod pydantic_ai;
-mod responses;
+pub mod responses;
 mod semantic_kernel;
 mod smolagents;
 mod stream;
@@ -33,6 +34,8 @@ use crate::{
 
 /// A way to write down a conversation.
 pub struct Dialect {
+    /// The word for it where a format is chosen: `gemini`.
+    pub word: &'static str,
     /// What people call it, for errors: "Gemini contents".
     pub name: &'static str,
     /// Does this list look like it? Decided by keys that no other dialect has, not by the place in the table.
@@ -56,6 +59,7 @@ const DIALECTS: &[Dialect] = &[
     smolagents::DIALECT,
     dspy::DIALECT,
     crewai::DIALECT,
+    otel::DIALECT,
 ];
 
 /// Does a message with this role, or a block of this type, hold the result of a call?
@@ -65,8 +69,51 @@ pub fn holds_result(word: Text<'_>) -> bool {
 
 /// The conversation that messages of any dialect hold, or JSON text of them, or what they come in.
 pub fn conversation<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Conversation<'a>, Error> {
-    let (reader, pieces) = container::unpack(reader, value)?;
     let mut listener = Listener::default();
+    hear(reader, value, &mut listener)?;
+    let conversation = listener.finish();
+    let foreign =
+        conversation.spans().iter().find_map(|span| foreign_in(span.input).or_else(|| foreign_in(span.output)));
+    foreign.map_or(Ok(conversation), |name| Err(no_value(value, name)))
+}
+
+/// The same, told to a listener.
+pub fn hear<'a>(reader: Reader<'a>, value: Value<'a>, listener: &mut Listener<'a>) -> Result<(), Error> {
+    hear_all(reader, value, listener, |listener, piece, heard, after_history| {
+        // Between requests of one conversation come responses.
+        if after_history {
+            return Err(piece.locate(Error::value("another conversation begins here; read each alone")));
+        }
+        listener.append(heard);
+        Ok(())
+    })
+}
+
+/// The conversations in what a file holds, one after the other: a request that doesn't go on from what was told before it
+/// begins another one.
+pub fn conversations<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Vec<Listener<'a>>, Error> {
+    let (mut told, mut listener) = (Vec::new(), Listener::default());
+    hear_all(reader, value, &mut listener, |listener, piece, heard, _| {
+        if piece.goes_on || listener.is_empty() || !heard.has_questions() {
+            listener.append(heard);
+        } else {
+            told.push(std::mem::replace(listener, heard));
+        }
+        Ok(())
+    })?;
+    told.push(listener);
+    Ok(told)
+}
+
+/// Asks what to do with a request that doesn't tell again what was told to the listener: does it go on with that, or does
+/// another conversation begin? The last argument says that it comes right after another request.
+fn hear_all<'a>(
+    reader: Reader<'a>,
+    value: Value<'a>,
+    listener: &mut Listener<'a>,
+    mut unknown: impl FnMut(&mut Listener<'a>, &container::Piece<'a>, Listener<'a>, bool) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (reader, pieces) = container::unpack(reader, value)?;
     let mut after_history = false;
     for piece in &pieces {
         let mut heard = Listener::default();
@@ -75,18 +122,59 @@ pub fn conversation<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Conversa
         read.map_err(|error| piece.locate(error))?;
         if !piece.is_history {
             listener.append(heard);
-        } else if after_history && heard.told_again(&listener).is_none() {
-            // Between requests of one conversation come responses.
-            return Err(piece.locate(Error::value("another conversation begins here; read each alone")));
         } else {
-            listener.then(heard);
+            match heard.told_again(listener) {
+                Some(known) => listener.go_on(heard, known),
+                None => unknown(listener, piece, heard, after_history)?,
+            }
         }
         after_history = piece.is_history;
     }
-    let conversation = listener.finish();
-    let foreign =
-        conversation.spans().iter().find_map(|span| foreign_in(span.input).or_else(|| foreign_in(span.output)));
-    foreign.map_or(Ok(conversation), |name| Err(no_value(value, name)))
+    Ok(())
+}
+
+/// What the messages in a value are, if they are any.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Of the dialect: `gemini`.
+    pub word: &'static str,
+    /// One message, item, event or chunk of a conversation, of which others hold the rest.
+    pub is_part: bool,
+    /// A request and its response, which may go on with what came before.
+    pub is_exchange: bool,
+}
+
+pub fn shape<'a>(reader: Reader<'a>, value: Value<'a>) -> Option<Shape> {
+    let (_, pieces) = container::unpack(reader, value).ok()?;
+    let words = pieces.iter().map(|piece| {
+        let dialect = piece.dialect.map_or_else(|| dialect(&piece.items), Ok).ok()?;
+        let is_chat = dialect.word == chat::DIALECT.word;
+        Some(if is_chat && piece.items.iter().any(|&item| blocks::are_in(item)) { ANTHROPIC } else { dialect.word })
+    });
+    let words: Option<Vec<&'static str>> = words.collect();
+    let words = words.filter(|words| !words.is_empty())?;
+    // Only some messages have what tells whose they are; all others are as in a chat.
+    let telling = |word: &&&str| **word != chat::DIALECT.word;
+    let word = words.iter().rev().find(telling).or(words.last()).copied()?;
+    // Its items may be messages like any.
+    let is_response = [Some(value), value.get("response")]
+        .into_iter()
+        .flatten()
+        .any(|response| parts::word(response, "object", &["response"]).is_some());
+    Some(Shape {
+        word: if is_response { responses::DIALECT.word } else { word },
+        is_part: container::is_part(value) && word != dspy::DIALECT.word,
+        is_exchange: container::is_exchange(value),
+    })
+}
+
+/// Chat messages with blocks of calls and results are Anthropic's.
+pub const ANTHROPIC: &str = "anthropic";
+
+/// The word and the name of each dialect.
+pub fn dialects() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let chat = [(chat::DIALECT.word, chat::DIALECT.name), (ANTHROPIC, "Anthropic messages")];
+    chat.into_iter().chain(DIALECTS.iter().map(|dialect| (dialect.word, dialect.name)))
 }
 
 /// Something that is no JSON value.
@@ -163,6 +251,7 @@ pub mod tests {
     use bumpalo::Bump;
 
     use super::*;
+    use crate::trace::span::{Kind, RecordedAs};
 
     /// What a conversation tells, turn by turn: `input > output`, then each call as `id name input = output status error`.
     pub fn told(text: &str) -> Result<Vec<String>, String> {
@@ -170,9 +259,13 @@ pub mod tests {
         let reader = Reader { bump: &bump, may_be_deep: false };
         let conversation = conversation(reader, Value::Text(Text::from(text))).map_err(|error| error.to_string())?;
         let word = |text: Option<Text<'_>>| text.map_or("-".to_owned(), show::plain);
+        let said = |value: Value<'_>| match value {
+            Value::Text(said) => word(Some(said)),
+            _ => "-".to_owned(),
+        };
         let mut lines = Vec::new();
         for (turn, spans) in conversation.turns() {
-            lines.push(format!("{} > {}", word(turn.input), word(turn.output)));
+            lines.push(format!("{} > {}", said(turn.input), said(turn.output)));
             for span in spans {
                 let (id, name) = (word(span.id), show::plain(span.name));
                 let (input, output) = (show::json_text(span.input), show::json_text(span.output));
@@ -180,7 +273,9 @@ pub mod tests {
                 for more in [span.status, span.error, span.agent].into_iter().flatten() {
                     line += &format!(" {}", show::plain(more));
                 }
-                for (is_so, mark) in [(span.result_only, "?"), (span.kind != super::super::span::Kind::ToolCall, "*")] {
+                for (is_so, mark) in
+                    [(span.recorded_as == RecordedAs::Executed, "?"), (span.kind != Kind::ToolCall, "*")]
+                {
                     line += if is_so { mark } else { "" };
                 }
                 lines.push(line);

@@ -20,7 +20,7 @@ use crate::{
 /// A chat message with calls, or with the result of one, among messages of another dialect is read as what it is. It must
 /// not have what only the others have, under these keys; nor may any other message have calls in the blocks of a content
 /// that isn't read.
-pub(super) fn is_read_as_chat<'a>(
+pub fn is_read_as_chat<'a>(
     reader: Reader<'a>,
     message: Value<'a>,
     own: &[&str],
@@ -43,7 +43,7 @@ pub(super) fn is_read_as_chat<'a>(
 }
 
 /// Read one after the other; an error says which.
-pub(super) fn each<'a>(items: &[Value<'a>], mut read: impl FnMut(Value<'a>) -> Result<(), Error>) -> Result<(), Error> {
+pub fn each<'a>(items: &[Value<'a>], mut read: impl FnMut(Value<'a>) -> Result<(), Error>) -> Result<(), Error> {
     for (index, &item) in items.iter().enumerate() {
         read(item).map_err(|error| error.at_index(index))?;
     }
@@ -51,7 +51,7 @@ pub(super) fn each<'a>(items: &[Value<'a>], mut read: impl FnMut(Value<'a>) -> R
 }
 
 /// The same for the list that stands under a key, of which null and none are empty ones.
-pub(super) fn each_of<'a>(
+pub fn each_of<'a>(
     holder: Value<'a>,
     key: &str,
     read: impl FnMut(Value<'a>) -> Result<(), Error>,
@@ -65,7 +65,7 @@ pub(super) fn each_of<'a>(
 }
 
 /// The first of these keys whose value isn't null, with its value.
-pub(super) fn found<'a, 'k>(holder: Value<'a>, keys: &[&'k str]) -> Option<(&'k str, Value<'a>)> {
+pub fn found<'a, 'k>(holder: Value<'a>, keys: &[&'k str]) -> Option<(&'k str, Value<'a>)> {
     keys.iter().find_map(|&key| match holder.get(key) {
         None | Some(Value::Null) => None,
         Some(value) => Some((key, value)),
@@ -73,7 +73,7 @@ pub(super) fn found<'a, 'k>(holder: Value<'a>, keys: &[&'k str]) -> Option<(&'k 
 }
 
 /// A text that isn't empty.
-pub(super) fn text<'a>(holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
+pub fn text<'a>(holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
     match found(holder, keys) {
         Some((_, Value::Text(text))) if !text.is_empty() => Some(text),
         _ => None,
@@ -81,7 +81,7 @@ pub(super) fn text<'a>(holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
 }
 
 /// The first of these keys that has an id, which may be a number where types are taken lightly.
-pub(super) fn id<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
+pub fn id<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
     keys.iter().find_map(|key| match holder.get(key)? {
         Value::Text(text) => Some(text).filter(|text| !text.is_empty()),
         number @ (Value::Int(_) | Value::Big(_)) => Some(span::json_text(number, reader.bump)),
@@ -90,7 +90,7 @@ pub(super) fn id<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Op
 }
 
 /// Which of these words stands under the key?
-pub(super) fn word<'w>(holder: Value<'_>, key: &str, words: &[&'w str]) -> Option<&'w str> {
+pub fn word<'w>(holder: Value<'_>, key: &str, words: &[&'w str]) -> Option<&'w str> {
     match holder.get(key) {
         Some(Value::Text(found)) => words.iter().copied().find(|word| found.is(word)),
         _ => None,
@@ -98,7 +98,7 @@ pub(super) fn word<'w>(holder: Value<'_>, key: &str, words: &[&'w str]) -> Optio
 }
 
 /// The same where no other word may stand: it might hold calls that nobody reads.
-pub(super) fn one_word<'w>(holder: Value<'_>, key: &str, what: &str, words: &[&'w str]) -> Result<&'w str, Error> {
+pub fn one_word<'w>(holder: Value<'_>, key: &str, what: &str, words: &[&'w str]) -> Result<&'w str, Error> {
     if !matches!(holder, Value::Object(_)) {
         return Err(not_an_object("what the others of this list are", holder));
     }
@@ -114,12 +114,12 @@ pub(super) fn one_word<'w>(holder: Value<'_>, key: &str, what: &str, words: &[&'
     })
 }
 
-pub(super) fn not_an_object(wanted: &str, found: Value<'_>) -> Error {
+pub fn not_an_object(wanted: &str, found: Value<'_>) -> Error {
     Error::wrong_type(format!("expected {wanted}, an object, got {}", found.kind()))
 }
 
 /// The kind of a part, if it is one that is read.
-pub(super) fn kind<'w>(
+pub fn kind<'w>(
     part: Value<'_>,
     key: &str,
     what: &str,
@@ -138,7 +138,7 @@ pub(super) fn kind<'w>(
 }
 
 /// A kind of part that isn't known says nothing that is asked for here, unless it is a call, which must not be lost.
-pub(super) fn reject_calls(kind: Text<'_>, what: &str, known: &[&str]) -> Result<(), Error> {
+pub fn reject_calls(kind: Text<'_>, what: &str, known: &[&str]) -> Result<(), Error> {
     let kind = show::in_a_sentence(&show::storable(kind));
     let lower = kind.to_ascii_lowercase();
     if ["call", "tool", "function"].iter().any(|word| lower.contains(word)) {
@@ -148,7 +148,7 @@ pub(super) fn reject_calls(kind: Text<'_>, what: &str, known: &[&str]) -> Result
 }
 
 /// Under which keys a dialect writes down a call.
-pub(super) struct Keys {
+pub struct Keys {
     pub id: &'static [&'static str],
     pub name: &'static [&'static str],
     pub arguments: &'static [&'static str],
@@ -204,7 +204,7 @@ fn reject_misspelt(holder: Value<'_>, keys: &[&str]) -> Result<(), Error> {
 
 /// Arguments as a span has them: an object, also where it is written as JSON text; null if they aren't recorded; else what
 /// they are.
-pub(super) fn arguments<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Value<'a>, Error> {
+pub fn arguments<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Value<'a>, Error> {
     match reader.arguments(value)? {
         Arguments::Object(members) => Ok(Value::Object(members)),
         Arguments::NotRecorded => Ok(Value::Null),
@@ -213,13 +213,13 @@ pub(super) fn arguments<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Valu
 }
 
 /// What stands under a key of a result. Texts in blocks become a text, and data stays as it is.
-pub(super) fn output<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Result<Value<'a>, Error> {
+pub fn output<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Result<Value<'a>, Error> {
     let Some((key, value)) = found(holder, keys) else { return Ok(Value::Null) };
     let value = shallow(reader, value).map_err(|error| error.at_key(Text::from(key)))?;
     Ok(said(reader, value))
 }
 
-pub(super) fn said<'a>(reader: Reader<'a>, value: Value<'a>) -> Value<'a> {
+pub fn said<'a>(reader: Reader<'a>, value: Value<'a>) -> Value<'a> {
     match value {
         Value::Array(parts) if are_said(parts) => parts_text(parts, reader.bump).map_or(Value::Null, Value::Text),
         other => other,
@@ -232,7 +232,7 @@ fn shallow<'a>(reader: Reader<'a>, value: Value<'a>) -> Result<Value<'a>, Error>
 }
 
 /// What failed, as a text; nothing where there is nothing.
-pub(super) fn error<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
+pub fn error<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) -> Option<Text<'a>> {
     match found(holder, keys)?.1 {
         Value::False => None,
         Value::Text(text) => Some(text).filter(|text| !text.is_empty()),
@@ -240,7 +240,7 @@ pub(super) fn error<'a>(reader: Reader<'a>, holder: Value<'a>, keys: &[&str]) ->
     }
 }
 
-pub(super) fn joined<'a>(reader: Reader<'a>, texts: &[Text<'a>]) -> Option<Text<'a>> {
+pub fn joined<'a>(reader: Reader<'a>, texts: &[Text<'a>]) -> Option<Text<'a>> {
     match *texts {
         [] => None,
         [text] => Some(text),
@@ -249,7 +249,7 @@ pub(super) fn joined<'a>(reader: Reader<'a>, texts: &[Text<'a>]) -> Option<Text<
 }
 
 /// An object without some of its keys.
-pub(super) fn without<'a>(reader: Reader<'a>, members: Object<'a>, keys: &[&str]) -> Value<'a> {
+pub fn without<'a>(reader: Reader<'a>, members: Object<'a>, keys: &[&str]) -> Value<'a> {
     let mut kept = bumpalo::collections::Vec::with_capacity_in(members.len(), reader.bump);
     kept.extend(members.iter().filter(|member| !keys.iter().any(|key| member.key.is(key))).copied());
     let kept: &'a [Member<'a>] = kept.into_bump_slice();
@@ -301,7 +301,7 @@ mod tests {
 
 /// For the tests of dialects: what was read, in a form that is easy to write down by hand.
 #[cfg(test)]
-pub(super) mod told {
+pub mod told {
     use bumpalo::Bump;
 
     use super::super::{DIALECTS, Dialect};
@@ -309,7 +309,7 @@ pub(super) mod told {
         call::Reader,
         show,
         text::Text,
-        trace::turns::Listener,
+        trace::{span::RecordedAs, turns::Listener},
         value::{Member, Value},
     };
 
@@ -325,9 +325,13 @@ pub(super) mod told {
         (dialect.read)(reader, messages, &mut listener).map_err(|error| error.to_string())?;
         let text =
             |text: Option<Text<'_>>| text.map_or("-".to_owned(), |text| show::storable(text).replace('\n', "\\n"));
+        let said = |value: Value<'_>| match value {
+            Value::Text(said) => text(Some(said)),
+            _ => "-".to_owned(),
+        };
         let mut lines = Vec::new();
         for (turn, spans) in listener.finish().turns() {
-            lines.push(format!("{} → {}", text(turn.input), text(turn.output)));
+            lines.push(format!("{} → {}", said(turn.input), said(turn.output)));
             for span in spans {
                 let mut line = format!("  {}", show::plain(span.name));
                 line += &format!("({}) = {}", show::json_text(span.input), show::json_text(span.output));
@@ -336,7 +340,7 @@ pub(super) mod told {
                         line += &format!(" {mark}{}", text(known));
                     }
                 }
-                if span.result_only {
+                if span.recorded_as == RecordedAs::Executed {
                     line += " (only answered)";
                 }
                 lines.push(line);
@@ -380,7 +384,7 @@ pub(super) mod told {
     }
 
     /// The value with the one at this place (counted from the outside, in order) replaced.
-    fn replaced<'a>(value: Value<'a>, other: Value<'a>, left: &mut Option<usize>, bump: &'a Bump) -> Value<'a> {
+    pub fn replaced<'a>(value: Value<'a>, other: Value<'a>, left: &mut Option<usize>, bump: &'a Bump) -> Value<'a> {
         match *left {
             Some(0) => {
                 *left = None;

@@ -16,7 +16,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "Pydantic AI messages", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "pydantic_ai", name: "Pydantic AI messages", fits, read };
 
 const KIND: &str = "kind";
 const PARTS: &str = "parts";

@@ -23,7 +23,8 @@ use crate::{
     value::{Object, Value},
 };
 
-pub const DIALECT: Dialect = Dialect { name: "OpenAI Responses items", fits: |items| items.iter().any(is_item), read };
+pub const DIALECT: Dialect =
+    Dialect { word: "openai_responses", name: "OpenAI Responses items", fits: |items| items.iter().any(is_item), read };
 
 const CALL: &[u8] = b"_call";
 const OUTPUT: &[u8] = b"_output";

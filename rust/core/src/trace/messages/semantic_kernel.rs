@@ -16,7 +16,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "Semantic Kernel messages", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "semantic_kernel", name: "Semantic Kernel messages", fits, read };
 
 const ROLE: &str = "role";
 const ROLES: &[&str] = &["user", "assistant", "tool", "system", "developer"];

@@ -15,7 +15,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "smolagents steps", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "smolagents", name: "smolagents steps", fits, read };
 
 const STEPS: &str = "steps";
 const STEP_NUMBER: &str = "step_number";

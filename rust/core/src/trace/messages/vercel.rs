@@ -14,7 +14,7 @@ use crate::{
     value::Value,
 };
 
-pub const DIALECT: Dialect = Dialect { name: "Vercel AI SDK messages", fits, read };
+pub const DIALECT: Dialect = Dialect { word: "vercel", name: "Vercel AI SDK messages", fits, read };
 
 const ROLE: &str = "role";
 const TYPE: &str = "type";

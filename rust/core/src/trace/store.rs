@@ -1,0 +1,848 @@
+//! Traces in files: found once, and read when they are asked for.
+//!
+//! Finding them reads every record once, on several threads, and keeps where each trace is: a trace whose spans are scattered
+//! has several places. What is read of a record is dropped again, so memory grows with the number of traces and not with
+//! their size.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::{self, BufWriter, Read, Write},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bumpalo::Bump;
+
+use super::{
+    archive::{self, Archive},
+    formats::{self, Format, Unit, Wanted},
+    spans::{
+        Exported,
+        frames::{self, Frames, Framing},
+        protobuf,
+    },
+    stored::{Found, Trace},
+};
+use crate::{
+    call::Reader,
+    error::Error,
+    pipeline::{self, Pipeline},
+    records::{Block, Record, Records},
+    show,
+    source::{self, Progress},
+    text::Text,
+    value::Value,
+};
+
+/// How many bytes of a file are looked at to tell its format, if so many records are not enough.
+const HEAD: usize = 1 << 20;
+const HEAD_RECORDS: usize = 50;
+/// A session that takes more is not read.
+const MOST_BYTES: u64 = 64 << 20;
+/// So many problems are told in words; the others are counted.
+const MOST_PROBLEMS: usize = 10_000;
+/// So many bytes of traces are read at a time, which stay in the cache of a core.
+const AT_ONCE: u64 = 256 << 10;
+/// More memory than this isn't kept from one time to the next.
+const MOST_KEPT: usize = 8 << 20;
+/// How far ahead of the block whose turn it is another may be taken, for each thread.
+const AHEAD: u64 = 8;
+
+/// A file to be read, under the name that it is called by.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub path: PathBuf,
+    pub name: String,
+}
+
+/// Where a trace is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    file: u32,
+    /// All of the file, for a session.
+    is_whole: bool,
+    offset: u64,
+    length: u64,
+    /// The line, or the number of the record.
+    number: u64,
+}
+
+/// A trace, as far as it is known without being read again.
+#[derive(Debug)]
+pub struct Entry {
+    pub id: Option<Box<str>>,
+    pub conversation_id: Option<Box<str>>,
+    pub test_id: Option<Box<str>>,
+    places: Places,
+    /// Which of the traces at its place it is.
+    ordinal: u32,
+}
+
+impl Entry {
+    /// Which file it is in, or begins in.
+    pub fn file(&self) -> usize {
+        self.places.all().first().map_or(0, |place| place.file as usize)
+    }
+}
+
+/// Most traces are at one place.
+#[derive(Debug)]
+enum Places {
+    One(Place),
+    #[expect(clippy::box_collection, reason = "so that most entries are small")]
+    Many(Box<Vec<Place>>),
+}
+
+impl Places {
+    fn all(&self) -> &[Place] {
+        match self {
+            Places::One(place) => std::slice::from_ref(place),
+            Places::Many(places) => places,
+        }
+    }
+
+    fn push(&mut self, place: Place) {
+        match self {
+            Places::One(first) => *self = Places::Many(Box::new(vec![*first, place])),
+            Places::Many(places) => places.push(place),
+        }
+    }
+}
+
+/// A file that traces are read from, again and again.
+struct Opened {
+    name: String,
+    file: File,
+    format: Option<Format>,
+    layout: Layout,
+}
+
+/// How the records of a file follow each other.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// JSON, on lines of their own or not.
+    Json {
+        by_line: bool,
+    },
+    Protobuf(Framing),
+}
+
+impl Layout {
+    fn is_by_line(self) -> bool {
+        matches!(self, Layout::Json { by_line: true })
+    }
+}
+
+/// All traces of some files.
+pub struct Store {
+    files: Vec<Opened>,
+    pub entries: Vec<Entry>,
+    by_id: HashMap<Box<str>, usize>,
+    /// How many traces have the id of an earlier one, and the first of them.
+    again: (usize, Option<String>),
+    problems: Mutex<Problems>,
+}
+
+#[derive(Default)]
+struct Problems {
+    told: Vec<String>,
+    untold: u64,
+}
+
+impl Problems {
+    fn push(&mut self, problem: String) {
+        if self.told.len() < MOST_PROBLEMS {
+            self.told.push(problem);
+        } else {
+            self.untold += 1;
+        }
+    }
+}
+
+/// Finds the traces of files, step by step, so that whoever waits can look at signals.
+pub struct Finder {
+    inputs: std::vec::IntoIter<Input>,
+    wanted: Option<Wanted>,
+    threads: usize,
+    progress: Progress,
+    /// Must every file be one of traces? One among many may be something else.
+    only_traces: bool,
+    store: Store,
+    running: Option<Running>,
+}
+
+struct Running {
+    blocks: Pipeline<Vec<Item>>,
+    file: u32,
+    /// The place of its first trace.
+    first: usize,
+    /// Of all records.
+    bytes: u64,
+}
+
+/// What a record holds.
+struct Item {
+    place: Place,
+    traces: Vec<Ids>,
+    problems: Vec<String>,
+}
+
+struct Ids {
+    id: Option<Box<str>>,
+    conversation_id: Option<Box<str>>,
+    test_id: Option<Box<str>>,
+}
+
+/// What came of a step.
+pub enum Step {
+    Pending,
+    Done(Store),
+}
+
+impl Finder {
+    /// `threads`: 0 for as many as there are cores. `only_traces`: is a file of another kind an error, or passed over?
+    pub fn new(
+        inputs: Vec<Input>,
+        wanted: Option<Wanted>,
+        threads: usize,
+        only_traces: bool,
+        progress: Progress,
+    ) -> Self {
+        let store = Store {
+            files: Vec::new(),
+            entries: Vec::new(),
+            by_id: HashMap::new(),
+            again: (0, None),
+            problems: Mutex::default(),
+        };
+        let threads = pipeline::threads(threads);
+        Finder { inputs: inputs.into_iter(), wanted, threads, progress, only_traces, store, running: None }
+    }
+
+    /// Go on, but not much longer than that.
+    pub fn step(mut self, longest: Duration) -> io::Result<(Option<Self>, Step)> {
+        loop {
+            let Some(running) = &mut self.running else {
+                match self.inputs.next() {
+                    Some(input) => self.open(input)?,
+                    None => {
+                        self.store.tell_of_ids();
+                        return Ok((None, Step::Done(self.store)));
+                    }
+                }
+                continue;
+            };
+            match running.blocks.next(longest)? {
+                pipeline::Next::Pending => return Ok((Some(self), Step::Pending)),
+                pipeline::Next::Done(items) => {
+                    for item in items {
+                        running.bytes += item.place.length;
+                        self.store.add(item);
+                    }
+                }
+                pipeline::Next::End => {
+                    if let Some(running) = self.running.take() {
+                        self.store.finish(&running)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, input: Input) -> io::Result<()> {
+        let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", input.name));
+        // What the system says has its own words; what is wrong with the data is told with the file.
+        let of_data = |error: io::Error| if error.raw_os_error().is_some() { error } else { at(error) };
+        let (file, problems) = seekable(&input.path, &self.progress).map_err(of_data)?;
+        let shown = show::plain(Text::from(&*input.name));
+        problems.into_iter().for_each(|error| self.store.problem(error.inside(&format!("{shown}: ")).to_string()));
+        let number = self.store.files.len() as u32;
+        let head = head(&file).map_err(at);
+        let recognised = head.map_err(|error| (error.kind(), Error::value(error.to_string()))).and_then(|head| {
+            recognise(&head, self.wanted).map_err(|error| (io::ErrorKind::InvalidInput, error.inside(&shown)))
+        });
+        let nothing = Layout::Json { by_line: true };
+        let (format, layout) = match recognised {
+            Ok(Some((format, layout))) => (Some(format), layout),
+            // Nothing in it.
+            Ok(None) => (None, nothing),
+            Err((kind, error)) if self.only_traces => return Err(io::Error::new(kind, error.to_string())),
+            Err((_, error)) => {
+                self.store.problem(error.to_string());
+                (None, nothing)
+            }
+        };
+        let again = file.try_clone()?;
+        let opened = Opened { name: input.name, file, format, layout };
+        if let Some(format) = format {
+            let source = FromStart::new(again);
+            let name: Arc<str> = opened.name.as_str().into();
+            let worker = || {
+                let (name, mut bump) = (name.clone(), Bump::new());
+                move |block: &Block| items(&mut bump, format, layout, &name, number, block)
+            };
+            let blocks = match layout {
+                Layout::Json { .. } => {
+                    let records = Records::new(Box::new(source) as Box<dyn Read + Send>);
+                    Pipeline::start(records, self.threads, AHEAD, worker)?
+                }
+                Layout::Protobuf(framing) => {
+                    Pipeline::start(Frames::new(source, framing), self.threads, AHEAD, worker)?
+                }
+            };
+            self.running = Some(Running { blocks, file: number, first: self.store.entries.len(), bytes: 0 });
+        }
+        self.store.files.push(opened);
+        Ok(())
+    }
+}
+
+/// Reads a file from its start, wherever others that share it are.
+struct FromStart {
+    file: File,
+    offset: u64,
+}
+
+impl FromStart {
+    fn new(file: File) -> Self {
+        FromStart { file, offset: 0 }
+    }
+}
+
+/// Read at a place, whatever else reads the same file.
+fn read_some_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = read_some_at(&self.file, buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+/// A file that can be read again. What is compressed, an archive, or comes from a pipe is unpacked into a temporary file, which
+/// is gone when it is closed.
+fn seekable(path: &Path, progress: &Progress) -> io::Result<(File, Vec<Error>)> {
+    if path != Path::new("-") && path.is_file() {
+        let plain = File::open(path)?;
+        let mut head = Vec::new();
+        FromStart::new(plain.try_clone()?).take(4).read_to_end(&mut head)?;
+        if archive::is_archive(&head) {
+            return unpacked(plain);
+        }
+        if !source::is_compressed(&head) {
+            return Ok((plain, Vec::new()));
+        }
+    }
+    let mut source = source::open(path, progress.clone())?;
+    let mut spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+    io::copy(&mut source, &mut spool)?;
+    Ok((spool.into_inner().map_err(io::IntoInnerError::into_error)?, Vec::new()))
+}
+
+/// Each member of an archive on a line of its own, and what is wrong with those that can't be read.
+fn unpacked(file: File) -> io::Result<(File, Vec<Error>)> {
+    let mut spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+    let mut problems = Vec::new();
+    for (_, bytes) in Archive::open(file)? {
+        match bytes {
+            Ok(mut bytes) => {
+                // Between the parts of JSON they are white space, and within a text they are written otherwise.
+                bytes.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+                spool.write_all(&bytes)?;
+                spool.write_all(b"\n")?;
+            }
+            Err(error) => problems.push(error),
+        }
+    }
+    Ok((spool.into_inner().map_err(io::IntoInnerError::into_error)?, problems))
+}
+
+/// The first records, or none of an empty file.
+struct Head {
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+    by_line: bool,
+    framing: Option<Framing>,
+}
+
+fn head(file: &File) -> io::Result<Head> {
+    let mut bytes = Vec::new();
+    FromStart::new(file.try_clone()?).take(HEAD as u64).read_to_end(&mut bytes)?;
+    let mut head = Head { bytes: Vec::new(), records: Vec::new(), by_line: true, framing: frames::recognise(&bytes) };
+    if head.framing.is_some() {
+        return Ok(head);
+    }
+    let mut records = Records::new(FromStart::new(file.try_clone()?));
+    while head.records.len() < HEAD_RECORDS && head.bytes.len() < HEAD {
+        let Some(block) = records.next_block()? else { break };
+        let shift = head.bytes.len();
+        head.by_line = block.by_line;
+        let end = block.records.iter().filter_map(|record| Some(record.bytes.as_ref().ok()?.end)).max().unwrap_or(0);
+        head.bytes.extend_from_slice(block.bytes.get(..end).unwrap_or_default());
+        head.records.extend(block.records.into_iter().map(|record| Record {
+            place: record.place,
+            bytes: record.bytes.map(|range| range.start + shift..range.end + shift),
+        }));
+    }
+    Ok(head)
+}
+
+/// None if nothing is in the file.
+fn recognise(head: &Head, wanted: Option<Wanted>) -> Result<Option<(Format, Layout)>, Error> {
+    if let Some(framing) = head.framing {
+        return formats::of_protobuf(wanted).map(|format| Some((format, Layout::Protobuf(framing))));
+    }
+    let by_line = head.by_line;
+    let bump = Bump::new();
+    let reader = Reader { bump: &bump, may_be_deep: true };
+    let mut values = Vec::new();
+    let mut broken = None;
+    for record in head.records.iter().take(HEAD_RECORDS) {
+        match value(&bump, &head.bytes, record) {
+            Ok(value) => values.push(value),
+            Err(error) => broken = broken.or(Some(Error::value(format!("{}: {error}", record.place)))),
+        }
+    }
+    match (values.is_empty(), broken) {
+        (true, None) => Ok(None),
+        (true, Some(broken)) => Err(broken),
+        (false, _) => {
+            let format = formats::recognise(reader, &values, by_line, wanted)?;
+            Ok(Some((format, Layout::Json { by_line })))
+        }
+    }
+}
+
+fn value<'a>(bump: &'a Bump, bytes: &'a [u8], record: &Record) -> Result<Value<'a>, Error> {
+    let range = record.bytes.as_ref().map_err(|problem| Error::value(problem.as_str()))?;
+    parse(bump, bytes.get(range.clone()).unwrap_or_default())
+}
+
+fn parse<'a>(bump: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>, Error> {
+    crate::json::check_utf8(bytes).map_err(Error::not_json)?;
+    Reader::parse(bytes, bump).map(|(value, _)| value).map_err(Error::not_json)
+}
+
+/// What the records of a block hold.
+fn items(bump: &mut Bump, format: Format, layout: Layout, name: &str, file: u32, block: &Block) -> Vec<Item> {
+    let mut items = Vec::with_capacity(block.records.len());
+    for record in &block.records {
+        bump.reset();
+        let range = record.bytes.clone().unwrap_or(0..0);
+        let (offset, length) = (block.offset + range.start as u64, range.len() as u64);
+        let place = Place { file, is_whole: false, offset, length, number: record.place };
+        let mut item = Item { place, traces: Vec::new(), problems: Vec::new() };
+        let tell = |error: Error| told(name, block.by_line, &error, &[record.place]);
+        let reader = Reader { bump, may_be_deep: true };
+        let bytes = record.bytes.as_ref().map_err(|problem| Error::value(problem.as_str()));
+        let bytes = bytes.map(|range| block.bytes.get(range.clone()).unwrap_or_default());
+        let found = bytes.and_then(|bytes| match format.unit {
+            Unit::Pieces => {
+                let mut exported = Exported::new(reader);
+                export(format, layout, &mut exported, bytes)?;
+                pieces(exported, &mut item, tell);
+                Ok(())
+            }
+            Unit::Record => {
+                whole(reader, format, parse(bump, bytes)?, &mut item, tell);
+                Ok(())
+            }
+            // What a session holds is known at its end.
+            Unit::File => parse(bump, bytes).map(drop),
+        });
+        item.problems.extend(found.err().map(|error| tell(error.at_index(0))));
+        items.push(item);
+    }
+    items
+}
+
+/// Read a record of spans.
+fn export<'a>(format: Format, layout: Layout, exported: &mut Exported<'a>, bytes: &'a [u8]) -> Result<(), Error> {
+    match layout {
+        Layout::Json { .. } => format.export(exported, 0, parse(exported.reader.bump, bytes)?),
+        Layout::Protobuf(_) => protobuf::read(bytes, exported)?,
+    }
+    Ok(())
+}
+
+/// Which traces have pieces in a record.
+fn pieces(exported: Exported<'_>, item: &mut Item, tell: impl Fn(Error) -> String) {
+    let about = exported.traces.iter().map(|about| about.trace_id);
+    let all = about.chain(exported.spans.iter().map(|span| span.trace_id));
+    let mut seen = HashSet::new();
+    for id in all.chain(exported.logs.iter().map(|(id, ..)| *id)).filter(|id| seen.insert(*id)) {
+        item.traces.push(Ids { id: Some(show::storable(id).into()), conversation_id: None, test_id: None });
+    }
+    item.problems.extend(exported.problems.into_iter().map(tell));
+}
+
+/// Which traces a record holds.
+fn whole<'a>(reader: Reader<'a>, format: Format, value: Value<'a>, item: &mut Item, tell: impl Fn(Error) -> String) {
+    let mut found = Found::new(reader);
+    let read = format.read(&mut found, &[value]);
+    item.problems.extend(found.problems.into_iter().chain(read.err()).map(tell));
+    item.traces.extend(found.traces.iter().map(Ids::of));
+}
+
+impl Ids {
+    fn of(trace: &Trace<'_>) -> Ids {
+        let text = |text: Option<Text<'_>>| text.map(|text| show::storable(text).into_boxed_str());
+        Ids { id: text(trace.id), conversation_id: text(trace.conversation_id), test_id: text(trace.test_id) }
+    }
+}
+
+/// A problem with the place of its record in the file: the path begins with the place among those that were read.
+fn told(name: &str, by_line: bool, error: &Error, places: &[u64]) -> String {
+    let (index, rest) = error.in_record();
+    let name = show::plain(Text::from(name));
+    match index.and_then(|index| places.get(index)) {
+        Some(place) if by_line => format!("{name}:{place}: {rest}"),
+        Some(place) => format!("{name}: record {place}: {rest}"),
+        None => format!("{name}: {rest}"),
+    }
+}
+
+impl Store {
+    fn problem(&self, problem: String) {
+        if let Ok(mut problems) = self.problems.lock() {
+            problems.push(problem);
+        }
+    }
+
+    /// Ids of test cases come again with each trial, so they are told of once.
+    fn tell_of_ids(&mut self) {
+        if let (count, Some(example)) = std::mem::take(&mut self.again) {
+            let others = match count {
+                1 => String::new(),
+                2 => " (and so was that of 1 trace more)".to_owned(),
+                _ => format!(" (and so were those of {} traces more)", count - 1),
+            };
+            self.problem(example + &others);
+        }
+    }
+
+    /// What could not be read or was guessed, with its place, in the order in which it was met; the last says how many more.
+    pub fn problems(&self) -> Vec<String> {
+        let Ok(problems) = self.problems.lock() else { return Vec::new() };
+        let mut told = problems.told.clone();
+        if problems.untold > 0 {
+            told.push(format!("and {} more", problems.untold));
+        }
+        told
+    }
+
+    /// The formats that the files are in, each once.
+    pub fn formats(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for name in self.files.iter().filter_map(|file| Some(file.format?.name)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The names of the files, and the format of each; None where nothing is in it that could be read.
+    pub fn files(&self) -> impl Iterator<Item = (&str, Option<&'static str>)> {
+        self.files.iter().map(|file| (&*file.name, file.format.map(|format| format.name)))
+    }
+
+    /// The place of the trace with this id.
+    pub fn find(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    fn add(&mut self, item: Item) {
+        item.problems.into_iter().for_each(|problem| self.problem(problem));
+        let pieces = self.files.get(item.place.file as usize).and_then(|file| file.format).map(|format| format.unit);
+        for (ordinal, ids) in item.traces.into_iter().enumerate() {
+            if pieces == Some(Unit::Pieces)
+                && let Some(known) = ids.id.as_ref().and_then(|id| self.by_id.get(id)).copied()
+                && let Some(entry) = self.entries.get_mut(known)
+            {
+                entry.places.push(item.place);
+                continue;
+            }
+            self.enter(ids, item.place, ordinal);
+        }
+    }
+
+    fn enter(&mut self, ids: Ids, place: Place, ordinal: usize) {
+        let Ids { id, conversation_id, test_id } = ids;
+        if let Some(id) = &id {
+            match self.by_id.get(id) {
+                None => drop(self.by_id.insert(id.clone(), self.entries.len())),
+                Some(&first) => {
+                    let first = self.entries.get(first).map_or(String::new(), |entry| self.named(entry));
+                    let (at, id) = (self.at(&place), show::in_a_sentence(id));
+                    let (again, example) = &mut self.again;
+                    *again += 1;
+                    example.get_or_insert_with(|| format!("{at}: the id {id:?} was there before, at {first}"));
+                }
+            }
+        }
+        self.entries.push(Entry { id, conversation_id, test_id, places: Places::One(place), ordinal: ordinal as u32 });
+    }
+
+    /// Where an entry is, for people: `runs.jsonl:3`.
+    pub fn named(&self, entry: &Entry) -> String {
+        entry.places.all().first().map_or(String::new(), |place| self.at(place))
+    }
+
+    fn at(&self, place: &Place) -> String {
+        let Some(file) = self.files.get(place.file as usize) else { return String::new() };
+        let name = show::plain(Text::from(file.name.as_str()));
+        match (place.is_whole, file.layout.is_by_line()) {
+            (true, _) => name,
+            (false, true) => format!("{name}:{}", place.number),
+            (false, false) => format!("{name}: record {}", place.number),
+        }
+    }
+
+    /// At the end of a file: a session is known only now.
+    fn finish(&mut self, running: &Running) -> io::Result<()> {
+        self.call_by_name(running);
+        let Some(file) = self.files.get(running.file as usize) else { return Ok(()) };
+        let Some(format) = file.format.filter(|format| format.unit == Unit::File) else { return Ok(()) };
+        let place = Place { file: running.file, is_whole: true, offset: 0, length: running.bytes, number: 1 };
+        if running.bytes > MOST_BYTES {
+            self.problem(format!("{}: a session of more than {} MiB is not read", self.at(&place), MOST_BYTES >> 20));
+            return Ok(());
+        }
+        let bump = Bump::new();
+        let mut ids = Vec::new();
+        let problems = self.read(&bump, format, &[place], |found| {
+            ids.extend(found.traces.iter().map(Ids::of));
+        })?;
+        problems.into_iter().for_each(|problem| self.problem(problem));
+        for (ordinal, ids) in ids.into_iter().enumerate() {
+            self.enter(ids, place, ordinal);
+        }
+        self.call_by_name(running);
+        Ok(())
+    }
+
+    /// The only trace of a file is found by the file's name, if it has no id.
+    fn call_by_name(&mut self, running: &Running) {
+        let Some(name) = self.files.get(running.file as usize).map(|file| file.name.clone()) else { return };
+        let place = running.first;
+        let Some(entry) = self.entries.get(place) else { return };
+        let stem = Path::new(&name).file_stem().map(|stem| stem.to_string_lossy().into_owned().into_boxed_str());
+        if let (None, Some(stem), true) = (&entry.id, stem, self.entries.len() == place + 1) {
+            self.by_id.entry(stem.clone()).or_insert(place);
+            if let Some(entry) = self.entries.get_mut(place) {
+                entry.id = Some(stem);
+            }
+        }
+    }
+
+    /// Read what is at some places of one file, and tell what is wrong with it. Broken records are passed over: they were told
+    /// of when they were found.
+    fn read<'a>(
+        &self,
+        bump: &'a Bump,
+        format: Format,
+        places: &[Place],
+        take: impl FnOnce(&Found<'a>),
+    ) -> io::Result<Vec<String>> {
+        let Some(file) = places.first().and_then(|place| self.files.get(place.file as usize)) else {
+            return Ok(Vec::new());
+        };
+        let (mut values, mut numbers) = (Vec::new(), Vec::new());
+        for place in places {
+            if !place.is_whole {
+                let bytes: &'a mut [u8] = bump.alloc_slice_fill_copy(place.length as usize, 0);
+                file.read_at(place.offset, bytes)?;
+                values.extend(parse(bump, bytes).ok());
+                numbers.push(place.number);
+                continue;
+            }
+            let mut records = Records::new(FromStart::new(file.file.try_clone()?));
+            while let Some(block) = records.next_block()? {
+                let bytes: &'a [u8] = bump.alloc_slice_copy(&block.bytes);
+                for record in &block.records {
+                    if let Ok(value) = value(bump, bytes, record) {
+                        values.push(value);
+                        numbers.push(record.place);
+                    }
+                }
+            }
+        }
+        let mut found = Found::new(Reader { bump, may_be_deep: true });
+        let read = format.read(&mut found, &values);
+        take(&found);
+        let problems = found.problems.iter().chain(read.as_ref().err());
+        Ok(problems.map(|error| told(&file.name, file.layout.is_by_line(), error, &numbers)).collect())
+    }
+
+    /// Read some traces, and give each of them out, or why it can't be read.
+    pub fn load(&self, range: Range<usize>, mut take: impl FnMut(usize, Result<&Trace<'_>, String>)) {
+        let entries = self.entries.get(range.clone()).unwrap_or_default();
+        let mut bump = Bump::new();
+        let mut next = 0;
+        while next < entries.len() {
+            // What is at the same places, or begins in the same file, is read at once.
+            let count = self.together(&entries[next..]);
+            let group = &entries[next..next + count];
+            self.load_group(&bump, range.start + next, group, &mut take);
+            next += count;
+            if bump.allocated_bytes() > MOST_KEPT {
+                bump = Bump::new();
+            }
+            bump.reset();
+        }
+    }
+
+    /// How many of these entries are read at once.
+    fn together(&self, entries: &[Entry]) -> usize {
+        let Some(first) = entries.first().and_then(|entry| entry.places.all().first()) else { return entries.len() };
+        let is_pieces = |place: &Place| {
+            let format = self.files.get(place.file as usize).and_then(|file| file.format);
+            format.is_some_and(|format| format.unit == Unit::Pieces)
+        };
+        let mut bytes = 0;
+        let same = |entry: &&Entry| match entry.places.all() {
+            [place] if !is_pieces(first) => {
+                place.file == first.file && place.offset == first.offset && place.is_whole == first.is_whole
+            }
+            places => {
+                bytes += places.iter().map(|place| place.length).sum::<u64>();
+                is_pieces(first) && places.iter().all(|place| place.file == first.file) && bytes <= AT_ONCE
+            }
+        };
+        entries.iter().take_while(same).count().max(1)
+    }
+
+    fn load_group(
+        &self,
+        bump: &Bump,
+        start: usize,
+        group: &[Entry],
+        take: &mut impl FnMut(usize, Result<&Trace<'_>, String>),
+    ) {
+        let mut places: Vec<Place> = group.iter().flat_map(|entry| entry.places.all()).copied().collect();
+        places.sort_by_key(|place| (place.file, place.offset));
+        places.dedup_by_key(|place| (place.file, place.offset));
+        let file = places.first().and_then(|place| self.files.get(place.file as usize));
+        let Some(format) = file.and_then(|file| file.format) else { return };
+        let mut given = vec![false; group.len()];
+        let mut failed = None;
+        let mut give = |found: &Found<'_>| {
+            if format.unit == Unit::Pieces {
+                let ids: HashMap<String, &Trace<'_>> = found
+                    .traces
+                    .iter()
+                    .map(|trace| (trace.id.map(show::storable).unwrap_or_default(), trace))
+                    .collect();
+                for (number, entry) in group.iter().enumerate() {
+                    if let Some(trace) = entry.id.as_ref().and_then(|id| ids.get(&**id)) {
+                        given[number] = true;
+                        take(start + number, Ok(trace));
+                    }
+                }
+            } else {
+                for (number, entry) in group.iter().enumerate() {
+                    if let Some(trace) = found.traces.get(entry.ordinal as usize) {
+                        given[number] = true;
+                        take(start + number, Ok(trace));
+                    }
+                }
+            }
+        };
+        let read = match format.unit {
+            Unit::Pieces => self.read_pieces(bump, &places, group, &mut give),
+            Unit::Record | Unit::File => self.read(bump, format, &places, &mut give),
+        };
+        match read {
+            Ok(problems) if format.unit == Unit::Pieces => {
+                problems.into_iter().for_each(|problem| self.problem_once(problem));
+            }
+            Ok(problems) => failed = problems.into_iter().next(),
+            Err(error) => failed = Some(error.to_string()),
+        }
+        for (number, entry) in group.iter().enumerate().filter(|(number, _)| !given[*number]) {
+            let why = failed.clone().unwrap_or_else(|| "it is not there any more".to_owned());
+            let why = if failed.is_some() { why } else { format!("{}: {why}", self.named(entry)) };
+            take(start + number, Err(why));
+        }
+    }
+
+    fn read_pieces<'a>(
+        &self,
+        bump: &'a Bump,
+        places: &[Place],
+        group: &[Entry],
+        take: impl FnOnce(&Found<'a>),
+    ) -> io::Result<Vec<String>> {
+        let reader = Reader { bump, may_be_deep: true };
+        let wanted: HashSet<&str> = group.iter().filter_map(|entry| entry.id.as_deref()).collect();
+        let mut exported = Exported::new(reader);
+        let mut only = None;
+        for place in places {
+            let Some(file) = self.files.get(place.file as usize) else { continue };
+            let Some(format) = file.format else { continue };
+            let bytes: &'a mut [u8] = bump.alloc_slice_fill_copy(place.length as usize, 0);
+            file.read_at(place.offset, bytes)?;
+            only = format.only();
+            // What is wrong with a record was told when it was found.
+            let _ = export(format, file.layout, &mut exported, bytes);
+        }
+        // What is wrong with the records was told when they were found. They may hold spans of other traces.
+        exported.problems.clear();
+        let is_wanted = |id: Text<'_>| wanted.contains(&*show::storable(id));
+        exported.spans.retain(|span| is_wanted(span.trace_id));
+        exported.traces.retain(|about| is_wanted(about.trace_id));
+        exported.logs.retain(|(id, ..)| is_wanted(*id));
+        let mut found = Found::new(reader);
+        super::spans::tree::traces(exported, only, &mut found);
+        take(&found);
+        Ok(found.problems.iter().map(Error::to_string).collect())
+    }
+
+    fn problem_once(&self, problem: String) {
+        if let Ok(mut problems) = self.problems.lock()
+            && !problems.told.contains(&problem)
+        {
+            problems.push(problem);
+        }
+    }
+
+    /// The JSON text of a trace in this library's own format; None where it is in another one.
+    pub fn text(&self, place: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some([at]) = self.entries.get(place).map(|entry| entry.places.all()) else { return Ok(None) };
+        let Some(file) = self.files.get(at.file as usize) else { return Ok(None) };
+        if file.format.is_none_or(|format| format.name != "callmatch") {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; at.length as usize];
+        file.read_at(at.offset, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+}
+
+impl Opened {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match read_some_at(&self.file, &mut bytes[done..], offset + done as u64) {
+                Ok(0) => {
+                    let message = format!("{}: the file has become shorter since its traces were found", self.name);
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+                }
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

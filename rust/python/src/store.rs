@@ -1,0 +1,399 @@
+//! Traces in files.
+
+use std::{
+    io,
+    ops::Range,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use bumpalo::Bump;
+use callmatch_core::{
+    call::Reader,
+    error::Error,
+    matching::Scratch,
+    options::Options,
+    report::Report,
+    score::{Id, Row, Side, Worker, score_values},
+    show::storable,
+    text::Text,
+    trace::{
+        columns::{self, Columns},
+        formats,
+        span::{Kind, RecordedAs},
+        store::{Entry, Finder, Input, Step, Store},
+        stored::Trace,
+    },
+    value::Value,
+};
+use pyo3::{
+    intern,
+    prelude::*,
+    pybacked::PyBackedBytes,
+    types::{PyBytes, PyDict, PyList, PyString},
+};
+use rayon::prelude::*;
+
+use crate::{batch::Batch, errors, trace, trajectory::Trajectory, write};
+
+/// How often signals are looked at.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// All traces of some files, read when they are asked for.
+#[pyclass(frozen, module = "callmatch._core")]
+pub struct TraceStore {
+    pub store: Arc<Store>,
+}
+
+#[pymethods]
+impl TraceStore {
+    /// Find the traces in files, each given as its path and its name.
+    #[new]
+    #[pyo3(signature = (files, *, format = None, threads = 0, only_traces = true))]
+    fn new(
+        py: Python<'_>,
+        files: Vec<(PathBuf, String)>,
+        format: Option<&str>,
+        threads: usize,
+        only_traces: bool,
+    ) -> PyResult<Self> {
+        let wanted = format.map(formats::Wanted::named).transpose().map_err(|error| errors::to_python(py, &error))?;
+        let inputs = files.into_iter().map(|(path, name)| Input { path, name }).collect();
+        let progress = Arc::new(AtomicU64::new(0));
+        let mut finder = Finder::new(inputs, wanted, threads, only_traces, progress);
+        loop {
+            let step = py.detach(|| finder.step(PATIENCE));
+            match step.map_err(|error| to_python(py, error))? {
+                (_, Step::Done(store)) => return Ok(TraceStore { store: Arc::new(store) }),
+                (Some(next), Step::Pending) => finder = next,
+                (None, Step::Pending) => return Err(to_python(py, io::ErrorKind::UnexpectedEof.into())),
+            }
+            py.check_signals()?;
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.store.entries.len()
+    }
+
+    /// The ids of the traces, in their order; None where one has none.
+    fn ids(&self) -> Vec<Option<&str>> {
+        self.store.entries.iter().map(|entry| entry.id.as_deref()).collect()
+    }
+
+    /// The place of the first trace with this id.
+    fn find(&self, id: &str) -> Option<usize> {
+        self.store.find(id)
+    }
+
+    /// Where a trace is, for people.
+    fn place(&self, place: usize) -> Option<String> {
+        self.store.entries.get(place).map(|entry| self.store.named(entry))
+    }
+
+    /// The traces from one place to another, as dicts; in this library's own format as JSON text; or why one can't be read, as a
+    /// text.
+    fn load<'py>(&self, py: Python<'py>, start: usize, stop: usize) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        let stop = stop.min(self.store.entries.len());
+        if (start..stop).len() == 1
+            && let Some(text) = self.store.text(start)?
+        {
+            list.append(PyBytes::new(py, &text))?;
+            return Ok(list);
+        }
+        let bump = Bump::new();
+        for read in self.copies(start..stop, &bump) {
+            match read {
+                Ok(trace) => list.append(to_dict(py, &trace)?)?,
+                Err(why) => list.append(why)?,
+            }
+        }
+        Ok(list)
+    }
+
+    /// The ids of the conversations and of the tests of all traces, in their order.
+    fn about(&self, py: Python<'_>) -> PyResult<(Ids, Ids)> {
+        let (mut conversations, mut tests) = (Vec::new(), Vec::new());
+        let plain = |text: Option<Text<'_>>| text.map(storable);
+        for start in (0..self.store.entries.len()).step_by(STEP) {
+            let stop = (start + STEP).min(self.store.entries.len());
+            let (more, and_more) = py.detach(|| {
+                let (mut conversations, mut tests) = (Vec::new(), Vec::new());
+                self.store.load(start..stop, |_, trace| {
+                    let trace = trace.ok();
+                    conversations.push(trace.and_then(|trace| plain(trace.conversation_id)));
+                    tests.push(trace.and_then(|trace| plain(trace.test_id)));
+                });
+                (conversations, tests)
+            });
+            conversations.extend(more);
+            tests.extend(and_more);
+            py.check_signals()?;
+        }
+        Ok((conversations, tests))
+    }
+
+    /// What is known of the spans of the traces from one place to another, column by column: a row for each span, or for each
+    /// of a kind.
+    #[pyo3(signature = (start, stop, kind = None))]
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        stop: usize,
+        kind: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let kind = kind.map(Kind::named).transpose().map_err(|error| errors::to_python(py, &error))?;
+        let parts = self.each(py, start, stop, |range| {
+            let mut columns = Columns::default();
+            self.store.load(range, |place, trace| {
+                if let Ok(trace) = trace {
+                    columns.push(place, trace, kind);
+                }
+            });
+            columns
+        })?;
+        let dict = PyDict::new(py);
+        dict.set_item("trace", PyList::new(py, parts.iter().flat_map(|part| &part.trace).collect::<Vec<_>>())?)?;
+        dict.set_item("turn", PyList::new(py, parts.iter().flat_map(|part| &part.turn).collect::<Vec<_>>())?)?;
+        for (column, name) in columns::NAMES.iter().enumerate() {
+            let list = PyList::empty(py);
+            // Most texts are the same as those of the row before, or one of a few words.
+            let mut last: Option<(&str, Bound<'py, PyString>)> = None;
+            for text in parts.iter().filter_map(|part| part.texts().nth(column)).flat_map(|(_, texts)| texts.iter()) {
+                let Some(text) = text else {
+                    list.append(py.None())?;
+                    continue;
+                };
+                let object = match &last {
+                    Some((known, object)) if *known == text => object.clone(),
+                    _ => PyString::new(py, text),
+                };
+                list.append(&object)?;
+                last = Some((text, object));
+            }
+            dict.set_item(name, list)?;
+        }
+        Ok(dict)
+    }
+
+    /// Hold tool calls against those expected of them: for each row what it is called, the places of the traces whose calls
+    /// count as those of one, and the JSON text of the expected calls, if anything is expected.
+    fn score(&self, py: Python<'_>, trajectory: &Trajectory, rows: Vec<Wanted>, calls: &str) -> PyResult<Batch> {
+        let counted = RecordedAs::counted(calls).map_err(|error| errors::to_python(py, &error))?;
+        let scoring = Scoring { store: &self.store, options: trajectory.options, counted };
+        py.check_signals()?;
+        let parts = py.detach(|| {
+            let parts = rows.par_chunks(A_THREADS_SHARE).map(|rows| scoring.rows(rows));
+            parts.collect::<Vec<_>>()
+        });
+        let options = trajectory.options;
+        Ok(Batch { options, file: None, rows: parts.into_iter().flatten().collect(), bytes_read: 0 })
+    }
+
+    /// The files, each with its name and its format; None where nothing is in it that could be read.
+    #[getter]
+    fn files(&self) -> Vec<(&str, Option<&'static str>)> {
+        self.store.files().collect()
+    }
+
+    /// Which of the files each trace is in, or begins in.
+    fn file_of(&self) -> Vec<usize> {
+        self.store.entries.iter().map(Entry::file).collect()
+    }
+
+    /// Of each trace from one place to another, how many turns it has, and whether it is known which tools were called in it;
+    /// or why it can't be read.
+    fn outlines(&self, py: Python<'_>, start: usize, stop: usize) -> PyResult<Vec<Outline>> {
+        let parts = self.each(py, start, stop, |range| {
+            let mut outlines = Vec::with_capacity(range.len());
+            self.store.load(range, |_, trace| {
+                outlines.push(match trace {
+                    Ok(trace) => Outline::Read(trace.conversation.turns().count(), trace.reported),
+                    Err(why) => Outline::Unread(why),
+                });
+            });
+            outlines
+        })?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// What could not be read or was guessed, with its place.
+    #[getter]
+    fn problems(&self) -> Vec<String> {
+        self.store.problems()
+    }
+
+    /// The formats that the files are in.
+    #[getter]
+    fn formats(&self) -> Vec<&'static str> {
+        self.store.formats()
+    }
+}
+
+type Ids = Vec<Option<String>>;
+
+/// What is known of a trace at first sight.
+#[derive(IntoPyObject)]
+enum Outline {
+    Read(usize, bool),
+    Unread(String),
+}
+
+/// How many traces are read between two looks at signals.
+const STEP: usize = 256;
+
+/// Traces that are read by one thread before it takes others.
+const A_THREADS_SHARE: usize = 64;
+
+/// A row to be scored.
+type Wanted = (Option<String>, Vec<usize>, Option<PyBackedBytes>);
+
+#[derive(Clone, Copy)]
+struct Scoring<'s> {
+    store: &'s Store,
+    options: Options,
+    counted: RecordedAs,
+}
+
+impl Scoring<'_> {
+    fn rows(self, wanted: &[Wanted]) -> Vec<Row> {
+        let mut worker = Worker::default();
+        let mut rows = Vec::with_capacity(wanted.len());
+        let mut rest = wanted;
+        while let Some((first, others)) = rest.split_first() {
+            // Traces that are stored one after the other are read together.
+            let follows = |(place, (_, places, _)): (usize, &Wanted)| matches!(places[..], [one] if one == place);
+            let run = match first.1[..] {
+                [place] => 1 + (place + 1..).zip(others).take_while(|pair| follows(*pair)).count(),
+                _ => 1,
+            };
+            let (together, after) = rest.split_at(run);
+            match first.1[..] {
+                [place] => self.store.load(place..place + run, |at, trace| {
+                    if let Some(wanted) = together.get(at - place) {
+                        let (bump, scratch) = worker.room();
+                        let reader = Reader { bump, may_be_deep: true };
+                        let made = trace.map(|trace| trace.calls(reader, self.counted));
+                        rows.push(self.row(wanted, made, reader, scratch));
+                    }
+                }),
+                _ => {
+                    let (bump, scratch) = worker.room();
+                    let reader = Reader { bump, may_be_deep: true };
+                    rows.push(self.row(first, self.joined(&first.1, reader), reader, scratch));
+                }
+            }
+            rest = after;
+        }
+        rows
+    }
+
+    /// The calls of several traces as those of one. Not reported, if they are not of one of them.
+    fn joined<'b>(self, places: &[usize], reader: Reader<'b>) -> Result<Value<'b>, String> {
+        let mut all = Vec::new();
+        let (mut failed, mut reported) = (None, true);
+        for &place in places {
+            self.store.load(place..place + 1, |_, trace| match trace {
+                Ok(trace) => match trace.calls(reader, self.counted).copy_to(reader.bump) {
+                    Value::Array(calls) => all.extend_from_slice(calls),
+                    _ => reported = false,
+                },
+                Err(why) => failed = Some(why),
+            });
+        }
+        match failed {
+            Some(why) => Err(why),
+            None if places.is_empty() => Err("there is no trace with this id".to_owned()),
+            None if !reported => Ok(Value::Null),
+            None => Ok(Value::Array(reader.bump.alloc_slice_copy(&all))),
+        }
+    }
+
+    fn row<'a>(
+        self,
+        (id, places, expected): &'a Wanted,
+        made: Result<Value<'a>, String>,
+        reader: Reader<'a>,
+        scratch: &mut Scratch,
+    ) -> Row {
+        let expected = expected.as_deref().map_or(Value::Null, |text| Value::Text(Text::Utf8(text)));
+        let report = made.map_or_else(Report::error, |made| {
+            score_values(self.options, (made, reader), (expected, reader), scratch).unwrap_or_else(|(side, error)| {
+                let side = match side {
+                    Side::Actual => "tool_calls",
+                    Side::Expected => "expected_tool_calls",
+                };
+                Report::error(error.at_key(Text::from(side)).to_string())
+            })
+        });
+        let mut row = Row::new(places.first().map_or(0, |place| *place as u64 + 1), report);
+        if let Some(id) = id {
+            row.id = Id::Text(id.as_str().into());
+        }
+        row
+    }
+}
+
+impl TraceStore {
+    /// Work on the traces from one place to another on all cores, part by part; the parts come in their order.
+    fn each<T: Send>(
+        &self,
+        py: Python<'_>,
+        start: usize,
+        stop: usize,
+        work: impl Fn(Range<usize>) -> T + Sync + Send,
+    ) -> PyResult<Vec<T>> {
+        let stop = stop.min(self.store.entries.len());
+        let starts: Vec<usize> = (start..stop).step_by(A_THREADS_SHARE).collect();
+        let part = |start: &usize| work(*start..(start + A_THREADS_SHARE).min(stop));
+        py.check_signals()?;
+        Ok(py.detach(|| starts.par_iter().map(part).collect()))
+    }
+
+    fn copies<'b>(&self, range: Range<usize>, bump: &'b Bump) -> Vec<Result<Trace<'b>, String>> {
+        let mut copies = Vec::with_capacity(range.len());
+        let reader = Reader { bump, may_be_deep: true };
+        self.store.load(range, |_, trace| copies.push(trace.map(|trace| trace.copy_to(bump).decoded(reader))));
+        copies
+    }
+}
+
+/// The words of all formats.
+#[pyfunction]
+pub fn trace_formats() -> Vec<&'static str> {
+    formats::words()
+}
+
+fn to_python(py: Python<'_>, error: io::Error) -> PyErr {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            errors::to_python(py, &Error::value(error.to_string()))
+        }
+        _ => error.into(),
+    }
+}
+
+fn to_dict<'py>(py: Python<'py>, read: &Trace<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "id"), trace::text(py, read.id)?)?;
+    dict.set_item(intern!(py, "conversation_id"), trace::text(py, read.conversation_id)?)?;
+    dict.set_item(intern!(py, "test_id"), trace::text(py, read.test_id)?)?;
+    let turns = PyList::empty(py);
+    for (turn, spans) in read.conversation.turns() {
+        let list = PyList::empty(py);
+        for span in spans {
+            let dict = trace::span(py, span)?;
+            dict.set_item(intern!(py, "kind"), span.kind.word())?;
+            list.append(dict)?;
+        }
+        let dict = trace::turn(py, turn, list)?;
+        dict.set_item(intern!(py, "tool_calls_reported"), read.reported)?;
+        turns.append(dict)?;
+    }
+    dict.set_item(intern!(py, "turns"), turns)?;
+    dict.set_item(intern!(py, "attributes"), write::value(py, Value::Object(&read.attributes))?)?;
+    Ok(dict)
+}
