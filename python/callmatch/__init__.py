@@ -1,7 +1,7 @@
 """Did the agent call the tools it should have, and why not? In microseconds and without a model.
 
-The metrics are in `callmatch.metrics`; the commands are ``callmatch score``, ``callmatch test`` and
-``callmatch metrics check``.
+The metrics are in `callmatch.metrics`; the commands are ``callmatch read``, ``callmatch score``,
+``callmatch test`` and ``callmatch metrics check``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from callmatch.batch import Scores, Summary
 from callmatch.errors import CallmatchError, InvalidInput, InvalidType, NotRecorded
 
 if TYPE_CHECKING:
-    from callmatch.readers import Traces
+    from callmatch.readers import Traces, read
     from callmatch.response_mapping import ResponseMapping
     from callmatch.results import MetricResult, Verdict
     from callmatch.targets import Subject, Target, resolve
@@ -46,6 +46,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "from_messages",
+    "read",
     "resolve",
 ]
 
@@ -69,6 +70,7 @@ _LATE = {
     "Traces": "readers",
     "Turn": "trace",
     "Verdict": "results",
+    "read": "readers",
     "resolve": "targets",
 }
 

@@ -1,92 +1,220 @@
-"""Stored traces."""
+"""Traces in files, in the formats that people have them in."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
-import threading
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, overload
 
-from callmatch.errors import CallmatchError, InvalidInput, not_there
-from callmatch.trace import Trace
+from callmatch import _core, tables
+from callmatch.errors import CallmatchError, InvalidInput, InvalidType, not_there
+from callmatch.trace import Trace, span_kind
 
-__all__ = ["Traces"]
+__all__ = ["ENDINGS", "Source", "Traces", "read"]
 
-ENDINGS = (".json", ".jsonl")
+ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".traj", ".binpb", ".pb", ".parquet")
+"""The files of a folder that are read, which may be compressed besides."""
 
-MOST_BYTES = 64 << 20
-"""A trace that takes more is not read."""
+COMPRESSED = (".gz", ".zst")
 
+OWN = "callmatch"
+"""The word for this library's own format."""
 
-class _Place(NamedTuple):
-    """Where a trace is."""
+AT_ONCE = 64
+"""So many traces are read at a time by who wants all of them."""
 
-    file: Path
-    offset: int
-    length: int
-    line: int
-
-    def __str__(self) -> str:
-        return str(self.file) if self.file.suffix == ".json" else f"{self.file}:{self.line}"
+Source = str | os.PathLike[str] | Iterable[Any]
+"""A path, several, a table, or rows."""
 
 
-class Traces:
-    """Traces in a file or in a folder, in this library's own format.
+def read(source: Source, *, format: str | None = None) -> Traces:
+    """Find the traces in a file, in several, in a folder or in a table, whatever tool wrote them.
 
-    A ``.json`` file holds one trace, a ``.jsonl`` file one on each line: what ``trace.model_dump_json()`` writes. Of a
-    folder all such files count, those in folders inside it too, in the order of their names. Files are read as far as
-    they are needed, and a trace that was passed on the way is found again without reading what is before it.
-
-    Several threads may ask at the same time.
+    The format is found by the shape of the first records; docs/formats.md lists all of them. Files may be compressed
+    (gzip, Zstandard). Of a folder all files with the usual endings (`ENDINGS`) count, those in folders inside it too,
+    in the order of their names; one of another kind among them is told in `Traces.diagnostics`. An empty file, folder
+    or table has no traces.
 
     Args:
-        path: The file or folder.
-
-    Attributes:
-        diagnostics: What could not be read, with its place and the reason, of the part that was read so far. Such a
-            line is passed over.
+        source: The path of a file or folder; "-" is standard input; or several paths. Or a table: a Parquet file, a
+            frame of pandas or polars, or whatever else Arrow can read; its rows are read as the records of a file are,
+            and null is taken for a column that the row has not. Or the records themselves, an iterable of mappings.
+        format: Insist on a format, where a file looks like several or like none: the word of a format or, of spans, of
+            the instrumentation whose words they use, such as ``"openinference"``.
 
     Raises:
         OSError: There is no such file or folder, or it may not be read.
-        InvalidInput: A file of another kind.
+        InvalidInput: A file that no format fits, naming the nearest; that two fit, naming both; of which nothing can be
+            read; or an unknown word for a format.
+        InvalidType: No such source, or a row with what has no JSON value.
+        ImportError: A table other than that of pandas, without pyarrow: ``pip install 'callmatch[parquet]'``.
+
+    Examples:
+        >>> traces = read("examples/refund_traces.jsonl")
+        >>> len(traces), traces[0].tool_calls[0].name, traces.diagnostics
+        (4, 'lookup_order', [])
+        >>> read([{"messages": [{"role": "user", "content": "Hello"}]}])[0].input
+        'Hello'
+    """
+    return Traces(source, format=format)
+
+
+class Traces(Sequence[Trace]):
+    """The traces in files or tables: what `callmatch.read` gives.
+
+    A sequence, whose traces are read when they are asked for. When it is made, each file is read once, to find where
+    the traces are; memory grows with their number, not with their size. The files must stay as they are. What is
+    compressed, comes from a pipe or is a table is written to a temporary file first, which nobody else sees.
+
+    Args:
+        source: As for `read`.
+        format: As for `read`.
+
+    Attributes:
+        diagnostics: What could not be read, or was guessed, with its place and the reason, such as a broken line, which
+            is passed over. What is wrong inside a trace is known once it was read.
+        formats: The formats that were found.
+
+    Raises:
+        OSError: As for `read`.
+        InvalidInput: As for `read`.
+        InvalidType: As for `read`.
+        ImportError: As for `read`.
 
     Examples:
         >>> traces = Traces("examples/refund_traces.jsonl")
         >>> trace = traces.pull(traces.ids()[0])
-        >>> len(trace.turns)
-        1
+        >>> len(trace.turns), traces.formats
+        (1, ['callmatch'])
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.diagnostics: list[str] = []
-        self._places: list[_Place] = []
-        self._by_id: dict[str, _Place] = {}
-        self._by_test: dict[str, list[_Place]] = {}
-        self._by_conversation: dict[str, list[_Place]] = {}
-        self._lock = threading.RLock()
-        # What is still to be read: the rest of the last of these files, and then those before it.
-        self._files = _files(self.path)[::-1]
-        self._offset = self._line = 0
+    def __init__(self, source: Source, *, format: str | None = None) -> None:
+        self._unreadable: dict[int, str] = {}
+        # Files are deleted while the store has them open, which Windows allows too, as the store opens them.
+        with contextlib.ExitStack() as stack:
+            files = _Files(stack)
+            files.add(source)
+            self._source, self._passed_over = files.name, files.passed_over
+            self._store = _core.TraceStore(files.found, format=format, only_traces=not files.is_folder)
+        if not len(self._store) and (problems := self.diagnostics):
+            more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
+            raise InvalidInput(f"no trace could be read; {problems[0]}{more}", self._source)
 
     def __repr__(self) -> str:
-        return f"Traces({os.fspath(self.path)!r})"
+        return f"Traces({self._source!r})"
 
-    def pull(self, id: str) -> Trace:
-        """The trace of an id. That of a ``.json`` file without one is the file's name without its ending.
+    @property
+    def diagnostics(self) -> list[str]:
+        """What could not be read, or was guessed, with its place and the reason."""
+        return [*self._passed_over, *self._store.problems, *self._unreadable.values()]
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats that were found, each once."""
+        return self._store.formats
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    @overload
+    def __getitem__(self, index: int) -> Trace: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Trace]: ...
+    def __getitem__(self, index: int | slice) -> Trace | list[Trace]:
+        """A trace by its place, or those of a slice.
 
         Raises:
-            InvalidInput: There is none; the message names the nearest.
+            IndexError: There are fewer.
+            InvalidInput: It can't be read.
         """
-        with self._lock:
-            if id in self._by_id:
-                return _load(self._by_id[id])
-            while self._files:
-                read = self._read_on()
-                if id in self._by_id and read is not None:
-                    return read
-        raise self._nothing("id", id, self._by_id)
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        try:
+            return self._made(places, self._store.load(places, places + 1)[0])
+        except InvalidInput as error:
+            self._unreadable.setdefault(places, str(error))
+            raise
+
+    def __iter__(self) -> Iterator[Trace]:
+        """All traces. One that can't be read is passed over, and told in `diagnostics`."""
+        # What is in our own format is read as text, one by one, with all checks that a trace has.
+        size = 1 if OWN in self.formats else AT_ONCE
+        for start in range(0, len(self), size):
+            for place, read in enumerate(self._store.load(start, start + size), start):
+                try:
+                    yield self._made(place, read)
+                except InvalidInput as error:
+                    self._unreadable.setdefault(place, str(error))
+
+    @property
+    def unreadable(self) -> list[int]:
+        """The places of the traces that were asked for and can't be read."""
+        return sorted(self._unreadable)
+
+    @property
+    def files(self) -> list[tuple[str, str | None]]:
+        """The names of the files with the format of each; None where nothing is in it that could be read."""
+        return self._store.files
+
+    @cached_property
+    def file_of(self) -> list[int]:
+        """Which of the files each trace is in, or begins in."""
+        return self._store.file_of()
+
+    def outlines(self, start: int, stop: int) -> list[tuple[int, bool] | None]:
+        """Of each trace from one place to another the number of its turns, and whether its tool calls are known.
+
+        None for one that can't be read, of which `diagnostics` tells.
+        """
+        outlines = list[tuple[int, bool] | None]()
+        for place, outline in enumerate(self._store.outlines(start, stop), start):
+            if isinstance(outline, str):
+                self._unreadable.setdefault(place, outline)
+            outlines.append(None if isinstance(outline, str) else outline)
+        return outlines
+
+    def columns(self, size: int = 1024, *, kind: str | None = None) -> Iterator[dict[str, list[Any]]]:
+        """All spans, or those of a kind, by column, in parts: ``pandas.DataFrame(part)``. No object is made for a span.
+
+        A row is a span. Its columns are ``trace`` (the place of its trace, as in ``traces[place]``), ``turn`` (from 0),
+        ``trace_id``, ``conversation_id``, ``kind``, ``id``, ``parent_id``, ``name``, ``agent``, ``input`` and
+        ``output`` (JSON text, None where not recorded), ``status``, ``error``, ``started_at``, ``ended_at`` (ISO 8601),
+        and ``recorded_as``. A trace without spans has no row, nor has one that can't be read.
+
+        Args:
+            size: How many traces a part is made of, at least 1.
+            kind: Of which kind the spans are, as in `Span.kind`; None for all.
+
+        Raises:
+            InvalidInput: `size` is no such number, or an unknown kind.
+
+        Examples:
+            >>> for part in Traces("examples/refund_traces.jsonl").columns():
+            ...     print(part["trace"], part["name"])
+            [0, 0, 1] ['lookup_order', 'issue_refund', 'issue_refund']
+        """
+        if type(size) is not int or size < 1:
+            raise InvalidInput(f"size: expected a number of traces, at least 1, not {size!r}", "size")
+        kind = None if kind is None else str(span_kind(kind))
+        self._store.columns(0, 0, kind)  # an unknown kind is told now
+        return (self._store.columns(start, start + size, kind) for start in range(0, len(self), size))
+
+    def pull(self, id: str) -> Trace:
+        """The trace of an id. That of a file which holds one without an id is the file's name without its ending.
+
+        Raises:
+            InvalidInput: There is none; the message names the nearest. Or it can't be read.
+        """
+        place = self._store.find(id)
+        if place is None:
+            raise self._nothing("id", id, self.ids())
+        return self[place]
 
     def for_test(self, test_id: str) -> Trace:
         """The trace of a test: all that have its `test_id`, or, where a trace has none, its id; joined in their order.
@@ -111,109 +239,138 @@ class Traces:
             InvalidInput: There is none, or there are several.
         """
         if len(self) != 1:
-            why = f"; {self.diagnostics[0]}" if self.diagnostics else ""
-            raise InvalidInput(f"{self.path}: expected one trace, found {len(self)}{why}", str(self.path))
-        return _load(self._places[0])
+            unread = f"; not read: {self.diagnostics[0]}" if self.diagnostics else ""
+            raise InvalidInput(f"{self._source}: expected one trace, found {len(self)}{unread}", self._source)
+        return self[0]
 
     def ids(self) -> list[str]:
         """The ids by which traces can be pulled, in their order."""
-        self._read_all()
-        return list(self._by_id)
+        return list(dict.fromkeys(id for id in self._store.ids() if id is not None))
 
-    def __len__(self) -> int:
-        self._read_all()
-        return len(self._places)
+    def _made(self, place: int, read: dict[str, Any] | bytes | str) -> Trace:
+        if isinstance(read, str):
+            raise InvalidInput(read)
+        try:
+            return Trace.read_json(read) if isinstance(read, bytes) else Trace.read(read)
+        except CallmatchError as error:
+            where = self._store.place(place) or self._source
+            raise InvalidInput(f"{where}: {error}", error.path) from None
 
-    def __iter__(self) -> Iterator[Trace]:
-        place = 0
-        while True:
-            with self._lock:
-                read = _load(self._places[place]) if place < len(self._places) else None
-                while read is None and self._files:
-                    read = self._read_on()
-            if read is None:
-                return
-            yield read
-            place += 1
+    def places_by(self, by: str) -> dict[str, list[int]]:
+        """The places of traces by the id of the trace, of its ``conversation_id`` or of its ``test_id``."""
+        if by == "trace_id":
+            return _places(self._store.ids())
+        return self._by_test if by == "test_id" else self._by_conversation
 
-    def _joined(self, what: str, id: str, index: dict[str, list[_Place]]) -> Trace:
-        self._read_all()
+    @cached_property
+    def _about(self) -> tuple[list[str | None], list[str | None]]:
+        return self._store.about()
+
+    @cached_property
+    def _by_test(self) -> dict[str, list[int]]:
+        ids, (_, tests) = self._store.ids(), self._about
+        return _places([id if test is None else test for id, test in zip(ids, tests, strict=True)])
+
+    @cached_property
+    def _by_conversation(self) -> dict[str, list[int]]:
+        return _places(self._about[0])
+
+    def _joined(self, what: str, id: str, index: dict[str, list[int]]) -> Trace:
         if id not in index:
             raise self._nothing(what, id, index)
-        return Trace.joined([_load(place) for place in index[id]])
+        return Trace.joined([self[place] for place in index[id]])
 
     def _nothing(self, what: str, id: str, known: Iterable[str]) -> InvalidInput:
         unread = f" (not read, for one: {self.diagnostics[0]})" if self.diagnostics else ""
-        return InvalidInput(f"{self.path}: {not_there(f'trace with the {what}', id, known)}{unread}", what)
+        return InvalidInput(f"{self._source}: {not_there(f'trace with the {what}', id, known)}{unread}", what)
 
-    def _read_all(self) -> None:
-        with self._lock:
-            while self._files:
-                self._read_on()
 
-    def _read_on(self) -> Trace | None:
-        """Read what comes next and remember where it is. None if that is no trace, or the end of a file."""
-        file, offset, line = self._files[-1], self._offset, self._line + 1
-        try:
-            text, length = _text_at(file, offset)
-        except OSError as error:
-            text, length = None, 0
-            self.diagnostics.append(f"{file}: {error.strerror}")
-        # From here on nothing is read twice, even if the reading is interrupted.
-        if length == 0 or file.suffix == ".json":
-            self._files.pop()
-            self._offset = self._line = 0
+def _places(ids: list[str | None]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, id in enumerate(ids):
+        if id is not None:
+            places.setdefault(id, []).append(place)
+    return places
+
+
+class _Files:
+    """The files that a source stands for, each with what errors call it. Tables and rows become temporary files."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self.found: list[tuple[str, str]] = []
+        self.name = ""
+        self.is_folder = False
+        self.passed_over: list[str] = []
+        self._stack = stack
+
+    def add(self, source: Source) -> None:
+        if isinstance(source, (str, os.PathLike)):
+            self._add_paths([source])
+        elif tables.is_table(source):
+            self.name = tables.called(source)
+            self._write(self.name, lambda file: tables.write_table(source, self.name, file))
+        elif isinstance(source, Mapping):
+            self._add_rows([source])
+        elif isinstance(source, Iterable) and not (isinstance(source, bytes) or hasattr(source, "read")):
+            items = iter(source)
+            first = list(itertools.islice(items, 1))
+            whole = itertools.chain(first, items)
+            if first and not isinstance(first[0], (str, os.PathLike)):
+                self._add_rows(whole)
+            else:
+                self._add_paths(list(whole))
         else:
-            self._offset, self._line = offset + length, line
-        place = _Place(file, offset, length, line)
-        if length > MOST_BYTES:
-            self.diagnostics.append(f"{place}: longer than {MOST_BYTES >> 20} MiB")
-        if not text or not (text := text.strip()):
-            return None
+            expected = "a path, several, a table, or rows"
+            raise InvalidType(f"source: expected {expected}, got {type(source).__name__}", "source")
+
+    def _add_rows(self, rows: Iterable[object]) -> None:
+        self.name = "rows"
+        self._write(self.name, lambda file: tables.write_rows(rows, self.name, file))
+
+    def _add_paths(self, paths: Sequence[object]) -> None:
+        for path in paths:
+            if not isinstance(path, (str, os.PathLike)):
+                raise InvalidType(f"source: expected paths, got {type(path).__name__} among them", "source")
+            if os.path.isdir(path):
+                self.is_folder = True
+                for file in sorted(file for file in Path(os.fsdecode(path)).rglob("*") if is_read(file)):
+                    self._add_file(os.fspath(file), is_found=True)
+            else:
+                self._add_file(os.fsdecode(path), is_found=False)
+        self.name = ", ".join(map(_name, paths[:3])) + ", …" * (len(paths) > 3)
+
+    def _add_file(self, path: str, *, is_found: bool) -> None:
+        if path != "-":
+            os.stat(path)
+        if not tables.is_parquet(path):
+            self.found.append((path, _name(path)))
+            return
         try:
-            trace = Trace.read_json(text)
-        except CallmatchError as error:
-            self.diagnostics.append(f"{place}: {error}")
-            return None
-        self._remember(trace, place)
-        return trace
+            self._write(_name(path), lambda file: tables.write_parquet(path, _name(path), file))
+        except InvalidInput as error:
+            if not is_found:
+                raise
+            self.passed_over.append(str(error))
 
-    def _remember(self, trace: Trace, place: _Place) -> None:
-        self._places.append(place)
-        id = place.file.stem if trace.id is None and place.file.suffix == ".json" else trace.id
-        if id is not None and self._by_id.setdefault(id, place) is not place:
-            self.diagnostics.append(f"{place}: the id {id!r} was there before, at {self._by_id[id]}")
-        if (test_id := id if trace.test_id is None else trace.test_id) is not None:
-            self._by_test.setdefault(test_id, []).append(place)
-        if trace.conversation_id is not None:
-            self._by_conversation.setdefault(trace.conversation_id, []).append(place)
+    @cached_property
+    def _folder(self) -> str:
+        folder = tempfile.TemporaryDirectory(prefix="callmatch-", ignore_cleanup_errors=True)
+        return self._stack.enter_context(folder)
 
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.suffix in ENDINGS and file.is_file())
-    with path.open("rb"):  # what is wrong with it is said at once
-        pass
-    if path.suffix not in ENDINGS:
-        raise InvalidInput(f"{path}: traces are in files that end with {' or '.join(ENDINGS)}", str(path))
-    return [path]
+    def _write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        path = os.path.join(self._folder, f"{len(self.found)}.jsonl")
+        with open(path, "wb") as file:
+            write(file)
+        self.found.append((path, name))
 
 
-def _text_at(path: Path, offset: int) -> tuple[bytes | None, int]:
-    """The line that begins there, or all of a ``.json`` file, and how long it is. No text of one that is too long."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        read = file.read if path.suffix == ".json" else file.readline
-        text = read(MOST_BYTES + 1)
-        length = len(text)
-        if length <= MOST_BYTES:
-            return text, length
-        while not text.endswith(b"\n") and (text := read(MOST_BYTES)):
-            length += len(text)
-        return None, length
+def _name(path: Any) -> str:
+    """What errors call a file. A name may be no text, which the core could not take."""
+    text = os.fsdecode(path)
+    return "standard input" if text == "-" else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _load(place: _Place) -> Trace:
-    with place.file.open("rb") as file:
-        file.seek(place.offset)
-        return Trace.read_json(file.read(place.length), str(place))
+def is_read(file: Path) -> bool:
+    """Is a file of a folder one that has an ending that is read?"""
+    suffixes = file.suffixes[:-1] if file.suffix in COMPRESSED else file.suffixes
+    return bool(suffixes) and suffixes[-1] in ENDINGS and file.is_file()

@@ -14,10 +14,13 @@ from callmatch.errors import InvalidInput, InvalidType
 from callmatch.schema import Schema, checked
 from callmatch.trace import SPAN_KINDS, Span, SpanKind, Trace, Turn, span_kind
 
-__all__ = ["Aggregate", "On", "Subject", "Target", "TargetLike", "resolve"]
+__all__ = ["Aggregate", "Names", "On", "Subject", "Target", "TargetLike", "resolve"]
 
 On = Literal["response", "turn", "conversation", "run"] | SpanKind
 ON: tuple[On, ...] = ("response", "turn", "conversation", "run", *SPAN_KINDS)
+
+Names = Literal["exact", "last_segment"]
+"""Whether a recorded name is the wanted one: as a whole, or also by its last segment."""
 
 AggregateWord = Literal["all", "any", "majority", "mean"]
 Aggregate = AggregateWord | float
@@ -74,13 +77,16 @@ class Target(Schema):
             span (each): ``tool_call``, ``retrieval``, ``agent``, ``llm`` (or ``model``), ``embedding``, ``rerank``,
             ``guardrail``, ``handoff``, ``chain``.
         name: Only spans with this tool, agent or model name.
+        names: Whether ``name`` is the whole name (``exact``), or may also be its last segment (``last_segment``), as
+            ``create_issue`` is of ``mcp__github__create_issue``.
         within: Only spans inside the agent with this name, at any depth.
         aggregate: When what was judged one by one passes as a whole: ``all``, ``any``, ``majority`` (more than half), a
             share such as 0.8 (at least so much) of those with a verdict passed; ``mean``: their mean score holds
             against the metric's threshold.
 
     Raises:
-        InvalidInput: An unknown word; ``name`` or ``within`` for what is no span; ``aggregate`` for what is only one.
+        InvalidInput: An unknown word; ``name`` or ``within`` for what is no span; ``names`` without a ``name``;
+            ``aggregate`` for what is only one.
 
     Examples:
         >>> Target(on="tool_call", name="issue_refund", aggregate="majority").on
@@ -89,6 +95,7 @@ class Target(Schema):
 
     on: Annotated[On, BeforeValidator(checked(_on))] = "response"
     name: str | None = Field(default=None, min_length=1)
+    names: Names = "exact"
     within: str | None = Field(default=None, min_length=1)
     aggregate: Annotated[Aggregate, BeforeValidator(checked(_aggregate))] = "all"
 
@@ -97,6 +104,8 @@ class Target(Schema):
         for key in ("name", "within"):
             if getattr(self, key) is not None and self.on not in SPAN_KINDS:
                 raise InvalidInput(f"{key} is for kinds of spans ({', '.join(SPAN_KINDS)}), not for {self.on}", key)
+        if self.names != "exact" and self.name is None:
+            raise InvalidInput("names says how a name is matched; give the name beside it", "names")
         if self.aggregate != "all" and not self.is_several:
             raise InvalidInput(
                 f"aggregate is for turns and spans, of which there are several, not for {self.on}", "aggregate"
@@ -199,6 +208,7 @@ def resolve(trace: Trace, target: TargetLike = "response") -> list[Subject]:
 
 def _spans(trace: Trace, target: Target) -> list[Subject]:
     on, name = target.on, target.name
+    by_segment = target.names == "last_segment"
     found: list[Subject] = []
     inside: dict[int, list[bool]] = {}
     new = tuple.__new__  # the constructor of a named tuple takes three times as long, and there may be many
@@ -212,7 +222,9 @@ def _spans(trace: Trace, target: Target) -> list[Subject]:
             is_inside = inside[id(agents)]
             spans = [span for span, place in zip(spans, places, strict=True) if is_inside[place]]
         for span in spans:
-            if span.kind != on or (name is not None and span.name != name):
+            if span.kind != on:
+                continue
+            if name is not None and span.name != name and not (by_segment and _is_last(name, span)):
                 continue
             given, output = span.input, span.output
             if given is None and on == "retrieval":
@@ -223,10 +235,17 @@ def _spans(trace: Trace, target: Target) -> list[Subject]:
     return found
 
 
+def _is_last(name: str, span: Span) -> bool:
+    """Whether a name is the last segment of a span's."""
+    return span.name is not None and _core.last_segment(span.name) == name
+
+
 def nothing_found(trace: Trace, target: Target) -> str:
     """Why a metric is not applicable where its target found nothing, and what would be found."""
     many = NOUNS[target.on][1]
     named = f" named `{_core.printable(target.name)}`" if target.name is not None else ""
+    if target.names == "last_segment":
+        named += " (or with that as the last segment)"
     within = f" inside the agent `{_core.printable(target.within)}`" if target.within is not None else ""
     said = f"No {many}{named}{within} were recorded."
     others = sorted({span.name for span in trace.spans(target.on) if span.name} - {target.name}) if named else []

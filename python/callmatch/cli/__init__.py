@@ -10,6 +10,7 @@ import click
 from callmatch import _core
 from callmatch.cli.metrics import metrics
 from callmatch.cli.output import Commands, told_to_end
+from callmatch.cli.read import read
 from callmatch.cli.score import score
 from callmatch.cli.test import test
 
@@ -26,6 +27,7 @@ def main() -> None:
             signal.signal(getattr(signal, name), told_to_end)
 
 
+main.add_command(read)
 main.add_command(score)
 main.add_command(test)
 main.add_command(metrics)

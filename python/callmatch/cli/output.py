@@ -6,11 +6,13 @@ import contextlib
 import difflib
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
 from callmatch import _core
 from callmatch.errors import CallmatchError, said
@@ -20,11 +22,15 @@ __all__ = [
     "EXIT_UNUSABLE",
     "Commands",
     "Words",
+    "counted",
     "ending",
     "fail",
+    "find_files",
     "is_there",
     "leave",
     "no_such_file",
+    "note",
+    "reading_bar",
     "told_to_end",
     "writable",
 ]
@@ -112,6 +118,26 @@ def is_there(path: Path) -> None:
         raise click.UsageError(_core.printable(no_such_file(str(path))))
 
 
+def find_files(arguments: Iterable[str], *, folders: bool = False) -> list[str]:
+    """Expand patterns, for shells that don't. A file that isn't there is a mistake, and so may be a folder."""
+    paths: list[str] = []
+    for argument in arguments:
+        if argument == "-" or os.path.exists(argument):
+            paths.append(argument)
+            continue
+        found = sorted(glob.glob(argument, recursive=True)) if glob.has_magic(argument) else []
+        if not found:
+            raise click.UsageError(_core.printable(no_such_file(argument)))
+        paths += found
+    for path in paths:
+        if os.path.isdir(path) and not folders:
+            pattern = os.path.join(path, "*.jsonl")
+            raise click.UsageError(_core.printable(f"{path} is a directory; give its files, such as '{pattern}'"))
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input can be read once")
+    return paths
+
+
 def no_such_file(path: str) -> str:
     """What to say of a path that leads nowhere."""
     if glob.has_magic(path):
@@ -133,3 +159,29 @@ def writable(output: Path, option: str, endings: Iterable[str], inputs: Iterable
         raise click.UsageError(f"{option} would overwrite the input {str(output)!r}")
     if not output.parent.is_dir():
         raise click.UsageError(f"no such directory: {str(output.parent)!r}")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def note(diagnostics: Sequence[str], limit: int) -> None:
+    """Tell on standard error what could not be read."""
+    for diagnostic in diagnostics[:limit]:
+        click.echo(f"Note: {_core.printable(diagnostic)}", err=True)
+    if len(diagnostics) > limit:
+        click.echo(f"Note: {len(diagnostics) - limit:,} more such notes (--limit shows more)", err=True)
+
+
+@contextlib.contextmanager
+def reading_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, to be told how many traces of how many are done, and nothing anywhere else."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (TextColumn(doing), BarColumn(), TextColumn("{task.fields[traces]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None, traces="")
+        yield lambda done, total: bar.update(task, completed=done, total=total, traces=counted(total, "trace"))

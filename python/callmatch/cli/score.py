@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import glob
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, Literal, NamedTuple, TextIO, cast, get_args
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,12 +20,35 @@ from rich.text import Text
 
 from callmatch import _core
 from callmatch.batch import Scores, Summary
-from callmatch.cli.output import EXIT_BELOW_THE_BAR, Words, ending, leave, no_such_file, writable
+from callmatch.cli.output import (
+    EXIT_BELOW_THE_BAR,
+    Words,
+    counted,
+    ending,
+    find_files,
+    is_there,
+    leave,
+    note,
+    reading_bar,
+    writable,
+)
 from callmatch.display import STYLES, share, to_json
 from callmatch.documents import writing
+from callmatch.expectations import By, evaluate_traces, read_expected, unmatched
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
+from callmatch.readers import Traces
+from callmatch.targets import Names
 
 __all__ = ["score"]
+
+
+Calls = Literal["executed", "requested"]
+
+OF_RECORDS = {"actual": "--actual", "id_": "--id", "threads": "--threads"}
+"""The options that say something of records, or of how they are read."""
+
+OF_TRACES = {"by": "--by", "format": "--format", "calls": "--calls"}
+"""The options that say something of traces."""
 
 
 class Rate(click.FloatRange):
@@ -58,6 +81,13 @@ class Rate(click.FloatRange):
     help="When the arguments of a call match.",
 )
 @click.option(
+    "--names",
+    type=Words(_core.NAME_MODES),
+    default="exact",
+    show_default=True,
+    help="Whether expected names are whole names, or may be the last segments of those recorded.",
+)
+@click.option(
     "--actual",
     metavar="PATH",
     default="tool_calls",
@@ -78,6 +108,32 @@ class Rate(click.FloatRange):
     default="id",
     show_default=True,
     help="Where in a record its id is. Without one it is called by its line.",
+)
+@click.option(
+    "--expected-from",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Score traces in any format by the expected calls of the records of this file, a .jsonl, .json or .yaml.",
+)
+@click.option(
+    "--by",
+    type=Words(get_args(By)),
+    default="trace_id",
+    show_default=True,
+    help="With --expected-from: what the ids of its records are of, and their key.",
+)
+@click.option(
+    "--format",
+    type=Words(_core.trace_formats()),
+    metavar="WORD",
+    help="With --expected-from: insist on a format of FILES; callmatch read tells which is found.",
+)
+@click.option(
+    "--calls",
+    type=Words(get_args(Calls)),
+    default="executed",
+    show_default=True,
+    help="With --expected-from: which calls count, where traces tell those made from those asked for.",
 )
 @click.option(
     "-o",
@@ -105,9 +161,14 @@ def score(
     files: tuple[str, ...],
     match: str,
     arguments: str,
+    names: str,
     actual: str,
     expected: str,
     id_: str,
+    expected_from: Path | None,
+    by: str,
+    format: str | None,
+    calls: str,
     output: Path | None,
     fail_under: float | None,
     limit: int,
@@ -117,21 +178,32 @@ def score(
     """Score the tool calls recorded in FILES against the expected ones.
 
     FILES are JSON Lines or JSON arrays of records, plain, .gz or .zst; "-" is standard input, and quoted patterns such
-    as 'runs/*.jsonl' work.
+    as 'runs/*.jsonl' work. With --expected-from they are traces in any format that callmatch read reads, or folders of
+    them, and what is expected stands in a file of its own.
 
     Exit status: 0; 1 if the pass rate is below --fail-under; 2 for bad usage or if nothing could be read.
     """
-    metric = ToolCallTrajectory(match=cast("MatchMode", match), arguments=cast("ArgumentMode", arguments))
-    paths = find_files(files)
+    metric = ToolCallTrajectory(
+        match=cast("MatchMode", match),
+        arguments=cast("ArgumentMode", arguments),
+        names=cast("Names", names),
+        calls=cast("Calls", calls),
+    )
+    refuse(OF_RECORDS if expected_from else OF_TRACES, expected_from)
+    paths = find_files(files, folders=expected_from is not None)
     summary = Summary()
     shown: list[dict[str, Any]] = []
-    with ending(), writing_rows(output, paths) as write, progress(paths) as report:
-        chunks = metric.evaluate_file(paths, actual=actual, expected=expected, id=id_, threads=threads)
+    if expected_from is None:
+        scoring = scored_records(metric, paths, actual=actual, expected=expected, id=id_, threads=threads)
+    else:
+        of = Expected(expected_from, cast("By", by), expected)
+        scoring = scored_traces(metric, paths, of, format=format, limit=limit)
+    inputs: list[str | Path] = [*paths] if expected_from is None else [*paths, expected_from]
+    with ending(), writing_rows(output, inputs) as write, scoring as chunks:
         for scores in chunks:
             summary += scores.summary()
             shown += not_passed(scores, limit - len(shown))
             write(scores)
-            report(scores)
         if summary.error == summary.rows:
             first = next(row["error"] for row in shown) if shown else "use --limit to see why"
             raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
@@ -143,24 +215,76 @@ def score(
         check_bar(summary, fail_under)
 
 
-def find_files(arguments: tuple[str, ...]) -> list[str]:
-    """Expand patterns, for shells that don't; a file that isn't there is a mistake."""
-    paths: list[str] = []
-    for argument in arguments:
-        if argument == "-" or os.path.exists(argument):
-            paths.append(argument)
-            continue
-        found = sorted(glob.glob(argument, recursive=True)) if glob.has_magic(argument) else []
-        if not found:
-            raise click.UsageError(_core.printable(no_such_file(argument)))
-        paths += found
-    for path in paths:
-        if os.path.isdir(path):
-            pattern = os.path.join(path, "*.jsonl")
-            raise click.UsageError(_core.printable(f"{path} is a directory; give its files, such as '{pattern}'"))
-    if paths.count("-") > 1:
-        raise click.UsageError("standard input can be read once")
-    return paths
+def refuse(options: Mapping[str, str], expected_from: Path | None) -> None:
+    """Refuse options that would do nothing."""
+    context = click.get_current_context()
+    for name, option in options.items():
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            if expected_from is None:
+                raise click.UsageError(f"{option} needs --expected-from: it is about traces, and FILES are records")
+            hint = "it says where something is in a record" if name != "threads" else "traces are read on all cores"
+            raise click.UsageError(f"{option} can't go with --expected-from: {hint}, and FILES are traces")
+
+
+@contextlib.contextmanager
+def scored_records(metric: ToolCallTrajectory, paths: list[str], **options: Any) -> Iterator[Iterator[Scores]]:
+    """The scores of records that hold what is expected."""
+    with progress(paths) as report:
+        yield told(metric.evaluate_file(paths, **options), report)
+
+
+class Expected(NamedTuple):
+    """A file of expectations, what their ids are of, and where in a record they are."""
+
+    file: Path
+    by: By
+    field: str
+
+
+@contextlib.contextmanager
+def scored_traces(
+    metric: ToolCallTrajectory, paths: list[str], of: Expected, *, format: str | None, limit: int
+) -> Iterator[Iterator[Scores]]:
+    """The scores of traces of which is expected what a file of its own says."""
+    is_there(of.file)
+    wanted = read_expected(of.file, by=of.by, field=of.field)
+    with reading_bar("scoring") as report:
+        traces, done = Traces(paths, format=format), 0
+        if not traces:
+            raise click.ClickException("there are no traces in FILES")
+        missing = unmatched(traces, wanted, of.by)
+        if missing and len(missing) == len(wanted):
+            raise click.ClickException(nothing_fits(traces, missing, of))
+
+        def tell(scores: Scores) -> None:
+            nonlocal done
+            done += len(scores)
+            report(min(done, len(traces)), len(traces))
+
+        yield told(evaluate_traces(metric, traces, wanted, by=of.by), tell)
+    if missing:
+        what = f"{counted(len(missing), 'record')} of {of.file} {'is' if len(missing) == 1 else 'are'} of no trace"
+        click.echo(f"Note: {_core.printable(f'{what}: {some(missing)}')}", err=True)
+    note(traces.diagnostics, limit)
+
+
+def told(chunks: Iterator[Scores], report: Callable[[Scores], None]) -> Iterator[Scores]:
+    """Scores as they come, of which is told."""
+    for scores in chunks:
+        yield scores
+        report(scores)
+
+
+def nothing_fits(traces: Traces, missing: Sequence[str], of: Expected) -> str:
+    """What to say where no expectation is of a trace: its ids must be of something else."""
+    known = list(traces.places_by(of.by))
+    there = f"of the traces there are {some(known)}" if known else "no trace has one"
+    return f"no {of.by} in {of.file} is that of a trace: it has {some(missing)}, and {there}; --by says what ids are of"
+
+
+def some(ids: Sequence[str]) -> str:
+    """The first of some ids."""
+    return ", ".join(map(repr, ids[:3])) + ", …" * (len(ids) > 3)
 
 
 def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
@@ -177,7 +301,7 @@ def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def writing_rows(output: Path | None, inputs: list[str]) -> Iterator[Callable[[Scores], None]]:
+def writing_rows(output: Path | None, inputs: Sequence[str | Path]) -> Iterator[Callable[[Scores], None]]:
     """Write rows to a file, which gets its name when it is whole; without a file, nowhere."""
     if output is None:
         yield lambda scores: None

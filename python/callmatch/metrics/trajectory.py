@@ -12,7 +12,7 @@ from callmatch.batch import Scores
 from callmatch.errors import InvalidInput, InvalidType, missing_keyword, unknown_key, unknown_keyword
 from callmatch.metrics.metric import Case, Metric, TraceLike, trace_of
 from callmatch.results import MetricResult
-from callmatch.targets import On, Target, TargetLike
+from callmatch.targets import Names, On, Target, TargetLike
 from callmatch.trace import Trace
 
 __all__ = ["ArgumentMode", "MatchMode", "ToolCallTrajectory"]
@@ -49,6 +49,11 @@ class ToolCallTrajectory(Metric):
             * ``ignore``: always.
 
             Whatever the mode, an expected call without arguments matches any.
+        names: When the name of a call is the expected one.
+
+            * ``exact``: they are equal;
+            * ``last_segment``: they are equal, or the expected one is the last segment of the recorded one:
+              ``create_issue`` of ``mcp__github__create_issue``.
         calls: Which calls of a trace count, where it tells apart those that were ``executed`` and those that a model
             ``requested``.
         name: The name that results carry.
@@ -81,12 +86,13 @@ class ToolCallTrajectory(Metric):
 
     match: MatchMode = "in_order"
     arguments: ArgumentMode = "partial"
+    names: Names = "exact"
     calls: Literal["executed", "requested"] = "executed"
     name: str = "tool_call_trajectory"
 
     @cached_property
     def _core(self) -> _core.Trajectory:
-        return _core.Trajectory(self.match, self.arguments)
+        return _core.Trajectory(self.match, self.arguments, self.names)
 
     @property
     def takes(self) -> tuple[On, ...]:
@@ -119,7 +125,8 @@ class ToolCallTrajectory(Metric):
             that differs, None if none does), ``reason``, and the two modes.
 
         Raises:
-            InvalidInput: A value that can't be, with the path to it.
+            InvalidInput: A value that can't be, with the path to it; under ``names="last_segment"``, two expected names
+                of which one is the last segment of the other.
             InvalidType: Something of the wrong type, with the path to it.
 
         Examples:
