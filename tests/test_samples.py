@@ -16,27 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from callmatch import CallmatchError, Trace
+from callmatch import Trace
 from conftest import SHARED
 
 SAMPLES = SHARED / "samples"
 TABLE = Path(__file__).parent / "cases" / "samples" / "messages.jsonl"
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
 
-NOT_READ_YET = {"hermes"}
-"""The formats that can't be read so far. One that can be is taken off this list."""
-
-
-UNREAD = pytest.mark.xfail(
-    strict=True,
-    raises=(AssertionError, CallmatchError),
-    reason="a log of a coding agent, whose rewound rows are not left out yet",
-)
-
 
 def parameter(case):
     name = case["file"] if case["at"] is None else f"{case['file']}:{case['at']}"
-    return pytest.param(case, id=name, marks=[UNREAD] if case["format"] in NOT_READ_YET else [])
+    return pytest.param(case, id=name)
 
 
 def messages(case):
@@ -83,7 +73,3 @@ def test_a_sample_is_read_as_a_person_reads_it(case):
     expected = {key: value for key, value in case.items() if key not in ("file", "at", "format")}
     assert read(Trace.from_messages(found)) == expected
     assert read(Trace.from_messages(json.dumps(found))) == expected
-
-
-def test_the_list_of_unread_formats_has_no_others():
-    assert {case["format"] for case in CASES} >= NOT_READ_YET

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use callmatch_core::{
-    options::{ArgumentMode, MatchMode, Options, Verdict},
+    options::{ArgumentMode, MatchMode, Names, Options, Verdict},
     report::Report,
     score::Worker,
 };
@@ -66,7 +66,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut worker = Worker::default();
     for &match_mode in MatchMode::ALL {
         for &arguments in ArgumentMode::ALL {
-            let options = Options { match_mode, arguments };
+            let options = Options { match_mode, arguments, names: Names::Exact };
             let report = score(&mut worker, options, &expected, &actual, 1);
             let verdict = check(&report, options, &expected, &actual);
             if most == 5 {

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use callmatch_core::{
-    options::{ArgumentMode, MatchMode, Options, Verdict},
+    options::{ArgumentMode, MatchMode, Names, Options, Verdict},
     reason,
     report::Report,
     score::{Side, Worker},
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (actual, expected) = (parts.next(), parts.next());
     for &match_mode in MatchMode::ALL {
         for &arguments in ArgumentMode::ALL {
-            let options = Options { match_mode, arguments };
+            let options = Options { match_mode, arguments, names: Names::Exact };
             let fresh = answer(&mut Worker::default(), options, actual, expected);
             let used = USED.with_borrow_mut(|worker| answer(worker, options, actual, expected));
             assert_eq!(fresh, used);

@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use callmatch_core::{
     call::Reader,
     text::Text,
-    trace::{self, messages::chat, span::Span},
+    trace::{self, messages::chat, span::{RecordedAs, Span}},
     value::Value,
 };
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     match (scored, &spans) {
         (Ok(None), Ok(None)) => {}
         (Ok(Some(calls)), Ok(Some(spans))) => {
-            let made: Vec<_> = spans.iter().filter(|span| !span.result_only).collect();
+            let made: Vec<_> = spans.iter().filter(|span| span.recorded_as != RecordedAs::Executed).collect();
             assert_eq!(calls.len(), made.len());
             assert!(calls.iter().zip(made).all(|(call, span)| call.name == span.name));
         }

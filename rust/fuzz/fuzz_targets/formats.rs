@@ -1,0 +1,50 @@
+//! Records in any format of traces are recognised and read, or are an error; never a panic. What is found is written as
+//! columns, and each span of a trace is a row of them.
+
+#![no_main]
+
+use bumpalo::Bump;
+use callmatch_core::{
+    call::Reader,
+    trace::{columns::Columns, decode, formats, spans::frames, stored::Found},
+    value::{MAX_DEPTH, Value},
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = frames::recognise(bytes);
+    let bump = Bump::new();
+    let Ok((value, _)) = Reader::parse(bytes, &bump) else { return };
+    if std::str::from_utf8(bytes).is_err() {
+        return;
+    }
+    let reader = Reader { bump: &bump, may_be_deep: true };
+    let arguments = decode::arguments(reader, value);
+    assert!(!arguments.deeper_than(MAX_DEPTH) || value.deeper_than(MAX_DEPTH));
+    let records: &[Value<'_>] = match value {
+        Value::Array(items) => items,
+        _ => std::slice::from_ref(&value),
+    };
+    for by_line in [true, false] {
+        let Ok(format) = formats::recognise(reader, records, by_line, None) else { continue };
+        let mut found = Found::new(reader);
+        match format.unit {
+            formats::Unit::Record => {
+                for record in records {
+                    let _ = format.read(&mut found, &[*record]);
+                }
+            }
+            formats::Unit::File | formats::Unit::Pieces => drop(format.read(&mut found, records)),
+        }
+        for (place, trace) in found.traces.iter().enumerate() {
+            let copies = Bump::new();
+            let copy = trace.copy_to(&copies);
+            let mut columns = Columns::default();
+            columns.push(place, &copy, None);
+            assert_eq!(columns.trace.len(), trace.spans().len());
+            for (_, texts) in columns.texts() {
+                assert_eq!(texts.iter().count(), columns.trace.len());
+            }
+        }
+    }
+});
