@@ -15,7 +15,7 @@ export VIRTUAL_ENV := $(abspath .venv)
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench fuzz clean
+.PHONY: demo test lint bench peers fuzz clean
 
 demo: $(BUILT)
 	$(BIN)/callmatch score examples/runs.jsonl
@@ -37,6 +37,13 @@ lint: $(BUILT) .venv/.group-lint
 bench: $(BUILT) .venv/.group-bench
 	$(BIN)/python benches/ratios.py $(BENCH)
 
+# What we read, held against the libraries whose formats they are. These are many, in an environment of their own; their
+# warnings are theirs.
+peers: export VIRTUAL_ENV := $(abspath .venv-peers)
+peers: export PYO3_PYTHON := $(abspath .venv-peers/bin/python)
+peers: .venv-peers/.built
+	.venv-peers/bin/python -m pytest -W ignore tests/peers
+
 # The instrumentation is a compiler flag that the stable toolchain takes only so; see rust/fuzz/README.md.
 fuzz: export RUSTC_BOOTSTRAP := 1
 fuzz:
@@ -48,7 +55,7 @@ fuzz:
 	done
 
 clean:
-	rm -rf .venv target dist rust/fuzz/target python/callmatch/_core.*.so
+	rm -rf .venv .venv-peers target dist rust/fuzz/target python/callmatch/_core.*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -68,4 +75,15 @@ $(BUILT): $(ENVIRONMENT) $(SOURCES)
 
 .venv/.group-%: $(ENVIRONMENT) pyproject.toml
 	$(BIN)/python -m pip install --quiet --group $*
+	@touch $@
+
+.venv-peers/.group: pyproject.toml
+	@command -v cargo >/dev/null || { echo 'callmatch is built with Rust, and cargo is not on the path' >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-peers/bin/python -m pip install --quiet --group build --group peers
+	@touch $@
+
+.venv-peers/.built: .venv-peers/.group $(SOURCES)
+	.venv-peers/bin/maturin develop --release
 	@touch $@

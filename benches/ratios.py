@@ -23,8 +23,10 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+import callmatch
 import gen_pairs
 import reference
+import stored
 import traces
 from callmatch import Trace, _core, resolve
 from callmatch.metrics import ToolCallTrajectory
@@ -323,6 +325,18 @@ def measure_one_tool() -> Iterable[Row]:
         yield Row(f"{names[kind]}: growth", "x 10", large / small, "x", growth, detail)
 
 
+# The largest resident set of the process that this is part of.
+PEAK = """
+import sys
+try:
+    # What ru_maxrss says includes the process that started this one.
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    peak = int(status["VmHWM"].split()[0]) * 1024
+except OSError:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+"""
+
 MEMORY = f"""
 import sys
 from time import perf_counter
@@ -335,14 +349,7 @@ for scores in ToolCallTrajectory().evaluate_file(sys.argv[1], actual="actual", e
     rows += len(scores)
     passed += columns["verdict"].count("passed")
 seconds = perf_counter() - start
-try:
-    # What ru_maxrss says includes the process that started this one.
-    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-    peak = int(status["VmHWM"].split()[0]) * 1024
-except OSError:
-    import resource
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-print(rows, passed, peak, seconds)
+{PEAK}print(rows, passed, peak, seconds)
 """
 
 
@@ -416,9 +423,89 @@ def measure_traces(rounds: int) -> Iterable[Row]:
         yield Row(what, "1,000 traces", ours.taken / time.taken, "x", 0.2, detail)
 
 
+STORED_BYTES = 40_000_000
+
+
+def calls_of_chat(line: bytes) -> list[tuple[str, Any]]:
+    """The calls in a line of `stored.chat`, read in the plainest way."""
+    calls = [call["function"] for message in orjson.loads(line)["messages"] for call in message.get("tool_calls") or ()]
+    return [(call["name"], orjson.loads(call["arguments"])) for call in calls]
+
+
+def calls_of_otlp(line: bytes) -> list[tuple[str, Any]]:
+    """The same for a line of `stored.otlp`."""
+    [scope] = orjson.loads(line)["resourceSpans"][0]["scopeSpans"]
+    spans = [{item["key"]: item["value"].get("stringValue") for item in span["attributes"]} for span in scope["spans"]]
+    tools = [span for span in spans if span["gen_ai.operation.name"] == "execute_tool"]
+    return [(span["gen_ai.tool.name"], orjson.loads(span["gen_ai.tool.call.arguments"])) for span in tools]
+
+
+def read_columns(path: Path, kind: str | None = None) -> list[dict[str, list[Any]]]:
+    return list(callmatch.read(path).columns(kind=kind))
+
+
+def measure_stored(directory: Path, rounds: int) -> Iterable[Row]:
+    for what, make, calls_of in [("chats", stored.chat, calls_of_chat), ("OTLP spans", stored.otlp, calls_of_otlp)]:
+        path = directory / "stored.jsonl"
+        lines = stored.write(path, make, STORED_BYTES)
+        parts = read_columns(path, "tool_call")
+        found = [
+            (name, orjson.loads(given))
+            for part in parts
+            for name, given in zip(part["name"], part["input"], strict=True)
+        ]
+        check(found, [call for line in lines for call in calls_of(line)], f"the calls in stored {what}")
+        ours, of_tools, theirs = best(
+            rounds,
+            lambda: read_columns(path),  # noqa: B023
+            lambda: read_columns(path, "tool_call"),  # noqa: B023
+            lambda: [orjson.loads(line) for line in lines],  # noqa: B023
+        )
+        size = f"{path.stat().st_size / 1e6:.0f} MB"
+        for columns, time in [("all spans", ours), ("tool calls", of_tools)]:
+            detail = f"{time.taken:.3f} s, on {time.worked / time.taken:.1f} cores, orjson {theirs.taken:.3f} s"
+            title = f"stored {what} to columns, {columns} / orjson.loads"
+            yield Row(title, size, time.taken / theirs.taken, "x", 0.6, detail)
+        path.unlink()
+
+
+READ_AND_SCORE = f"""
+import sys
+import callmatch
+from callmatch.expectations import evaluate_traces
+from callmatch.metrics import ToolCallTrajectory
+
+traces = callmatch.read(sys.argv[1])
+made = sum(sum(scores.made) for scores in evaluate_traces(ToolCallTrajectory(), traces, {{}}))
+{PEAK}
+print(len(traces), made, peak)
+"""
+
+
+def measure_stored_memory(directory: Path, gigabytes: int) -> Row:
+    """Reading and scoring a large export, in a process of its own."""
+    path = directory / "export.jsonl"
+    lines = stored.write(path, stored.otlp, 20_000_000)
+    calls = [len(calls_of_otlp(line)) for line in lines]
+    count = made = 0
+    with path.open("wb") as file:
+        while file.tell() < gigabytes << 30:
+            for line, of_line in zip(lines, calls, strict=True):
+                # A trace id of its own: the line has it in quotes.
+                start = line.index(b'"traceId": "') + 12
+                file.write(line.replace(line[start : start + 32], f"{count:032x}".encode()))
+                count, made = count + 1, made + of_line
+    run = [sys.executable, "-c", READ_AND_SCORE, str(path)]
+    told = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
+    path.unlink()
+    check([int(number) for number in told[:2]], [count, made], "the traces and calls of a large export")
+    return Row("peak memory, reading and scoring an export", f"{gigabytes} GB", int(told[2]) / 1e6, "MB", 300.0, "")
+
+
 def measure(quick: bool, directory: Path) -> Iterable[Row]:
     yield from measure_imports(5 if quick else 15)
     yield from measure_traces(3 if quick else ROUNDS)
+    yield from measure_stored(directory, 3 if quick else ROUNDS)
     small = Data(2_000, directory)
     for data in [small] if quick else [small, Data(20_000, directory)]:
         # So that collecting garbage between the rounds doesn't look at all of the data.
@@ -431,6 +518,7 @@ def measure(quick: bool, directory: Path) -> Iterable[Row]:
         yield Row("peak memory while scoring a file", f"{GIGABYTES} GB", None, "MB", 200.0, "not with --quick")
     else:
         yield measure_memory(small, directory)
+        yield measure_stored_memory(directory, 5)
 
 
 HEADER = ["path", "pairs", "measured", "bar", "", "times"]

@@ -1,6 +1,6 @@
 """Files of stored traces for the measurements: chats as OpenAI writes them, and OTLP spans with GenAI attributes.
 
-A chat has 4 to 10 calls, with results of a few hundred characters, as tau-bench's have. A trace of spans has an agent, a
+A chat has 4 to 10 calls, with results of a few hundred characters, as tau-bench has. A trace of spans has an agent, a
 model span for each step whose input tells the whole history again, and a tool span for each call: what Pydantic AI
 exports.
 """

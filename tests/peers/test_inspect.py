@@ -12,9 +12,18 @@ pytest.importorskip("inspect_ai")
 
 from inspect_ai import Task
 from inspect_ai import eval as evaluate
+from inspect_ai.agent import react
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log, write_eval_log
-from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    Content,
+    ContentText,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
 from inspect_ai.solver import generate, solver, use_tools
 from inspect_ai.tool import ToolCall, ToolError, tool
 
@@ -181,3 +190,52 @@ def test_both_ways_of_writing_hold_the_same(location, tmp_path):
         read.append([trace.model_dump() for trace in callmatch.read(path)])
     assert read[0] == read[1]
     assert [ours(trace) for trace in callmatch.read(path)] == [ours(trace) for trace in callmatch.read(location)]
+
+
+LONG = "0123456789" * 1000
+
+
+@tool
+def echo():
+    async def execute(text: str) -> str:
+        """Say it again.
+
+        Args:
+            text: What.
+        """
+        return text + "!"
+
+    return execute
+
+
+@tool
+def blocks():
+    async def execute() -> list[Content]:
+        """Answer with several texts."""
+        return [ContentText(text="one"), ContentText(text="two")]
+
+    return execute
+
+
+@pytest.mark.parametrize("ending", ["json", "eval"])
+def test_what_inspect_keeps_elsewhere(ending, tmp_path):
+    """Long texts of events are attachments, and an agent takes its call to submit out of the messages."""
+    replies = [
+        reply(("c1", "echo", {"text": LONG}, None), ("c2", "blocks", {}, None)),
+        reply(("c3", "submit", {"answer": "42"}, None)),
+    ]
+    (log,) = evaluate(
+        Task(dataset=[Sample(input=LONG)], solver=react(name="boss", tools=[echo(), blocks()])),
+        model=get_model("mockllm/model", custom_outputs=replies, memoize=False),
+        log_dir=str(tmp_path),
+        log_format=ending,
+        display="none",
+    )
+    assert log.status == "success", log.error
+    (sample,) = read_eval_log(log.location, resolve_attachments=True).samples
+    (trace,) = callmatch.read(log.location.removeprefix("file://"))
+    events = [event for event in sample.events if event.event == "tool"]
+    assert [call[:3] for call in ours(trace)] == [(event.id, event.function, event.arguments) for event in events]
+    answers = {message.tool_call_id: message.text for message in sample.messages if message.role == "tool"}
+    assert [call.output for call in trace.tool_calls] == [answers["c1"], answers["c2"], events[2].result]
+    assert [call.agent for call in trace.tool_calls] == ["boss"] * 3

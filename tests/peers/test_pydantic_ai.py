@@ -151,15 +151,19 @@ def test_a_call_whose_arguments_are_an_empty_text():
 
 @pytest.fixture(params=[2, 3, 4, 5, 6])
 def instrumented(request, recorder):
-    """An agent with spans of each version of its instrumentation, and where they are recorded."""
+    """Where spans are recorded, and agents with spans of each version of the instrumentation."""
     capabilities = pytest.importorskip("pydantic_ai.capabilities")
     from pydantic_ai.models.instrumented import InstrumentationSettings
 
+    def made(replies, **options):
+        settings = InstrumentationSettings(tracer_provider=recorder.provider, version=request.param, **options)
+        return agent(replies, capabilities=[capabilities.Instrumentation(settings)])
+
     try:
-        settings = InstrumentationSettings(tracer_provider=recorder.provider, version=request.param)
+        made([])
     except ValueError:
         pytest.skip(f"no version {request.param} in this release")
-    return recorder, lambda replies: agent(replies, capabilities=[capabilities.Instrumentation(settings)])
+    return recorder, made
 
 
 def test_spans(instrumented, tmp_path):
@@ -171,6 +175,15 @@ def test_spans(instrumented, tmp_path):
     assert {call.agent for call in trace.tool_calls} == {"support"}
     # No span was made of the tool that there isn't.
     assert [call.recorded_as for call in trace.tool_calls].count("requested") == 1
+
+
+def test_spans_without_content_have_no_arguments(instrumented, tmp_path):
+    recorder, made = instrumented
+    result = made(REPLIES, include_content=False).run_sync("Refund 42")
+    trace = read_alike(recorder.spans, tmp_path)
+    names = [call[1] for call in theirs(result.all_messages())]
+    assert sorted(call.name for call in trace.tool_calls) == sorted(names)
+    assert {(call.arguments, call.output) for call in trace.tool_calls} == {(None, None)}
 
 
 @pytest.mark.xfail(

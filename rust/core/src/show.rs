@@ -196,9 +196,18 @@ impl Writer<'_> {
             let stands = |byte: &u8| (0x20..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
             let (plain, rest) = bytes.split_at(bytes.iter().position(|byte| !stands(byte)).unwrap_or(bytes.len()));
             self.put(std::str::from_utf8(plain).unwrap_or_default())?;
-            let (other, rest) = rest.split_at(rest.iter().position(stands).unwrap_or(rest.len()));
-            self.points(Text::Utf8(other))?;
-            bytes = rest;
+            bytes = match rest {
+                [b'"', rest @ ..] => {
+                    self.put("\\\"")?;
+                    rest
+                }
+                rest => {
+                    let end = rest.iter().position(|byte| stands(byte) || *byte == b'"').unwrap_or(rest.len());
+                    let (other, rest) = rest.split_at(end);
+                    self.points(Text::Utf8(other))?;
+                    rest
+                }
+            };
         }
         self.put("\"")
     }

@@ -187,13 +187,9 @@ impl Format {
     /// Read records: one of them, or all that belong to a trace, as the unit says. The paths of problems and of the error begin
     /// with the place of the record among them.
     pub fn read<'a>(&self, found: &mut Found<'a>, records: &[Value<'a>]) -> Result<(), Error> {
-        match self.engine {
-            Engine::Log(log) => {
-                let before = found.traces.len();
-                let read = (log.read)(found, records);
-                found.traces.iter_mut().skip(before).for_each(|trace| trace.conversation.sort());
-                read
-            }
+        let before = found.traces.len();
+        let read = match self.engine {
+            Engine::Log(log) => (log.read)(found, records),
             Engine::Spans(_) => {
                 let mut exported = Exported::new(found.reader);
                 for (place, &record) in records.iter().enumerate() {
@@ -204,7 +200,9 @@ impl Format {
             }
             Engine::Messages => self.read_messages(found, records),
             Engine::Named => read_named(found, records),
-        }
+        };
+        found.traces.iter_mut().skip(before).for_each(|trace| trace.conversation.sort());
+        read
     }
 
     /// Read a record of spans; what is wrong with it is a problem.

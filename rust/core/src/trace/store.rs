@@ -804,6 +804,7 @@ impl Store {
         exported.logs.retain(|(id, ..)| is_wanted(*id));
         let mut found = Found::new(reader);
         super::spans::tree::traces(exported, only, &mut found);
+        found.traces.iter_mut().for_each(|trace| trace.conversation.sort());
         take(&found);
         Ok(found.problems.iter().map(Error::to_string).collect())
     }

@@ -9,7 +9,7 @@ use bumpalo::Bump;
 
 use super::{
     span::{RecordedAs, Span},
-    time,
+    time::{self, Unit},
 };
 use crate::{compare, text::Text, value::Value};
 
@@ -74,17 +74,63 @@ impl<'a> Conversation<'a> {
         &self.spans
     }
 
-    /// Put the spans of each turn in the order in which they started, if all of them say when.
+    /// Put the spans of each turn in the order in which they started, if all of them say when; what started with what is
+    /// around it comes after that. The model in Python, which orders spans that users give it, knows microseconds.
     pub fn sort(&mut self) {
+        let depths = self.depths();
+        let started: Vec<Option<i64>> =
+            self.spans.iter().map(|span| time::nanos(span.started_at, Unit::Guess)).collect();
         let starts: Vec<usize> = self.turns.iter().map(|turn| turn.first).chain([self.spans.len()]).collect();
+        let mut order: Vec<usize> = (0..self.spans.len()).collect();
         for bounds in starts.windows(2) {
             let [first, end] = bounds else { continue };
-            let Some(spans) = self.spans.get_mut(*first..*end) else { continue };
-            let started = |span: &Span<'a>| time::nanos(span.started_at, time::Unit::Guess);
-            if spans.iter().all(|span| started(span).is_some()) {
-                spans.sort_by_cached_key(started);
+            let (Some(own), Some(started)) = (order.get_mut(*first..*end), started.get(*first..*end)) else { continue };
+            if started.iter().all(Option::is_some) {
+                own.sort_by_key(|&place| (started[place - first].map(|nanos| nanos.div_euclid(1000)), depths[place]));
             }
         }
+        if !order.is_sorted() {
+            self.spans = order.into_iter().map(|place| self.spans[place]).collect();
+        }
+    }
+
+    /// How many spans are around each one. The first span of a circle, in the order of the log, has none.
+    fn depths(&self) -> Vec<usize> {
+        let mut depths = vec![0; self.spans.len()];
+        if self.spans.iter().all(|span| span.parent_id.is_none()) {
+            return depths;
+        }
+        let mut places: HashMap<Text<'a>, usize> = HashMap::new();
+        for (place, span) in self.spans.iter().enumerate() {
+            if let Some(id) = span.id {
+                places.entry(id).or_insert(place);
+            }
+        }
+        let mut is_known = vec![false; self.spans.len()];
+        for start in 0..self.spans.len() {
+            let (mut path, mut next) = (Vec::new(), Some(start));
+            while let Some(place) = next.filter(|&place| !is_known[place]) {
+                is_known[place] = true;
+                path.push(place);
+                next = self.spans[place].parent_id.and_then(|id| places.get(&id)).copied();
+            }
+            let circle = next.and_then(|next| path.iter().position(|&place| place == next));
+            if let Some(entry) = circle {
+                let first = (entry..path.len()).min_by_key(|&at| path[at]).unwrap_or(entry);
+                let rest = path.split_off(first + 1);
+                for (depth, &place) in path.iter().rev().enumerate() {
+                    depths[place] = depth;
+                }
+                next = path.get(entry).copied();
+                path = rest;
+            }
+            let mut depth = next.map_or(0, |place| depths[place] + 1);
+            for place in path.into_iter().rev() {
+                depths[place] = depth;
+                depth += 1;
+            }
+        }
+        depths
     }
 
     pub fn spans_mut(&mut self) -> &mut [Span<'a>] {
@@ -580,6 +626,37 @@ mod tests {
         calls.iter().for_each(|&call| listener.called(call));
         answers.iter().for_each(|&answer| listener.answered(answer));
         told(listener).remove(0).2
+    }
+
+    #[test]
+    fn spans_are_in_the_order_in_which_they_started() {
+        let span = |id: &'static str, parent: Option<&'static str>, start: Option<&'static str>| Span {
+            parent_id: parent.map(Text::from),
+            started_at: start.map_or(Value::Null, |start| Value::Text(Text::from(start))),
+            ..call(Some(id), id)
+        };
+        let order = |spans: &[Span<'static>]| {
+            let mut conversation = Conversation::default();
+            spans.iter().for_each(|&span| conversation.push(span));
+            conversation.sort();
+            conversation.spans().iter().map(|span| plain(span.name)).collect::<Vec<_>>().join("")
+        };
+        let (one, two) = (Some("2026-01-01T00:00:01Z"), Some("2026-01-01T00:00:02Z"));
+        assert_eq!(order(&[span("a", None, two), span("b", None, one)]), "ba");
+        // Unless one doesn't say when.
+        assert_eq!(order(&[span("a", None, two), span("b", None, one), span("c", None, None)]), "abc");
+        // Of those that started together, what is around comes first; else they stay as they are.
+        assert_eq!(order(&[span("a", Some("c"), one), span("b", None, one), span("c", None, one)]), "bca");
+        assert_eq!(order(&[span("a", Some("b"), one), span("b", Some("a"), one)]), "ab");
+        let circle = [
+            span("x", Some("c"), one),
+            span("b", Some("c"), one),
+            span("c", Some("d"), one),
+            span("d", Some("b"), one),
+        ];
+        assert_eq!(order(&circle), "bdcx");
+        let near = Some("2026-01-01T00:00:01.000000900Z");
+        assert_eq!(order(&[span("a", None, near), span("b", None, one)]), "ab");
     }
 
     #[test]
