@@ -187,29 +187,40 @@ impl Writer<'_> {
 
     fn text(&mut self, text: Text<'_>) -> Option<()> {
         self.put("\"")?;
-        let Text::Utf8(mut bytes) = text else {
-            self.points(text)?;
-            return self.put("\"");
-        };
-        // Most of a text stands for itself.
-        while !bytes.is_empty() {
-            let stands = |byte: &u8| (0x20..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
-            let (plain, rest) = bytes.split_at(bytes.iter().position(|byte| !stands(byte)).unwrap_or(bytes.len()));
-            self.put(std::str::from_utf8(plain).unwrap_or_default())?;
-            bytes = match rest {
-                [b'"', rest @ ..] => {
+        match text {
+            Text::Utf8(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => self.utf8(text)?,
+                Err(_) => self.points(Text::Utf8(bytes))?,
+            },
+            other => self.points(other)?,
+        }
+        self.put("\"")
+    }
+
+    /// Most of a text stands for itself.
+    fn utf8(&mut self, text: &str) -> Option<()> {
+        let stands = |byte: &u8| (0x20..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
+        let mut rest = text;
+        while !rest.is_empty() {
+            // What doesn't is ASCII, or begins a character.
+            let end = rest.bytes().position(|byte| !stands(&byte)).unwrap_or(rest.len());
+            let (plain, other) = rest.split_at(end);
+            self.put(plain)?;
+            rest = match other.as_bytes().first() {
+                None => other,
+                Some(b'"') => {
                     self.put("\\\"")?;
-                    rest
+                    &other[1..]
                 }
-                rest => {
-                    let end = rest.iter().position(|byte| stands(byte) || *byte == b'"').unwrap_or(rest.len());
-                    let (other, rest) = rest.split_at(end);
-                    self.points(Text::Utf8(other))?;
+                Some(_) => {
+                    let end = other.bytes().position(|byte| stands(&byte) || byte == b'"').unwrap_or(other.len());
+                    let (other, rest) = other.split_at(end);
+                    self.points(Text::from(other))?;
                     rest
                 }
             };
         }
-        self.put("\"")
+        Some(())
     }
 
     fn points(&mut self, text: Text<'_>) -> Option<()> {

@@ -46,6 +46,11 @@ fn are_ours(items: &[Value<'_>]) -> bool {
     items.iter().any(|item| is_invocation(*item) || is_event(*item))
 }
 
+/// Does it hold a whole conversation?
+pub fn is_whole(message: Value<'_>) -> bool {
+    is_set(message) || held(message).is_some_and(|(_, items)| are_ours(items))
+}
+
 /// The events of a session, or the invocations of an eval case.
 fn held<'a>(message: Value<'a>) -> Option<(&'static str, &'a [Value<'a>])> {
     [EVENTS, CONVERSATION].into_iter().find_map(|key| match message.get(key) {

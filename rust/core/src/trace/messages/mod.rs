@@ -163,7 +163,7 @@ pub fn shape<'a>(reader: Reader<'a>, value: Value<'a>) -> Option<Shape> {
         .any(|response| parts::word(response, "object", &["response"]).is_some());
     Some(Shape {
         word: if is_response { responses::DIALECT.word } else { word },
-        is_part: container::is_part(value) && word != dspy::DIALECT.word,
+        is_part: container::is_part(value) && word != dspy::DIALECT.word && !adk::is_whole(value),
         is_exchange: container::is_exchange(value),
     })
 }

@@ -55,7 +55,14 @@ fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a
     let mut answers = false;
     each_of(message, PARTS, |part| {
         match parts::kind(part, PART_KIND, "the kind of a part", KINDS, SILENT)? {
-            Some(CALL | BUILTIN_CALL) => listener.called(Span::read(reader, part)?),
+            Some(CALL | BUILTIN_CALL) => {
+                let mut span = Span::read(reader, part)?;
+                // How the library itself writes that there are none.
+                if let Some(Value::Null) = part.get("args") {
+                    span.input = Value::Object(&[]);
+                }
+                listener.called(span);
+            }
             Some(RETRY) if parts::text(part, &[NAME]).is_none() => {}
             Some(RETURN | BUILTIN_RETURN | RETRY) => {
                 answers = true;
@@ -148,7 +155,7 @@ mod tests {
                 "Refund order 42 → Done",
                 r#"  lookup({"order": 42}) = {"state": "late"} #1"#,
                 r#"  lookup({"order": 43}) = "no such order" #2 is retried"#,
-                r#"  ping(null) = "denied by user" #3 is denied"#,
+                r#"  ping({}) = "denied by user" #3 is denied"#,
                 r#"  web_search("{\"q") = [1] #4 is success"#,
                 "See\\n[image-url]\\nthis → -",
             ],
