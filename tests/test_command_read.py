@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,6 +165,18 @@ def test_an_empty_file_is_told_and_no_mistake(write):
     assert run("read", path, "--json") == ("", "")
 
 
+def test_a_folder_without_files_to_read_says_which_count(tmp_path, write):
+    write("notes.txt", "hello\n")
+    out, _ = run("read", tmp_path)
+    assert out.startswith("no files: in a folder those count that end with .json, .jsonl, ")
+    assert run("read", tmp_path, "--json") == ("", "")
+
+
+def test_the_hint_keeps_the_format_that_was_insisted_on():
+    out, _ = run("read", "spans.jsonl", "--format", "otel_genai", cwd=EXAMPLES)
+    assert "callmatch score spans.jsonl --format otel_genai --expected-from expected.jsonl --by" in out
+
+
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_where_nothing_can_be_read_the_status_is_2(write, flags):
     contents = [('{"a": 1}\n', "no known format of traces"), ("{\n{\n", "not JSON")]
@@ -201,6 +215,21 @@ def test_a_pipe_that_is_closed_is_no_error(write):
     done = subprocess.run(command, shell=True, capture_output=True, timeout=60, check=True)
     assert json.loads(done.stdout)["id"] == "0"
     assert done.stderr == b""
+
+
+@posix
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_waits_for_standard_input_can_be_ended(number):
+    command = [sys.executable, "-W", "ignore:callmatch was built", "-m", "callmatch", "read", "-"]
+    reader, writer = os.pipe()
+    waiting = subprocess.Popen(command, stdin=reader, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    time.sleep(2)
+    waiting.send_signal(number)
+    _, err = waiting.communicate(timeout=10)
+    os.close(reader)
+    os.close(writer)
+    assert waiting.returncode == 128 + number
+    assert err == (b"interrupted\n" if number == signal.SIGINT else b"")
 
 
 @posix

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import uuid
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 import callmatch
 from answers import text
 from callmatch import InvalidInput, InvalidType, Trace, Traces, _core, read
-from callmatch.expectations import evaluate_traces, read_expected
+from callmatch.expectations import read_expected
 from callmatch.metrics import ToolCallTrajectory
 
 HEX_A, HEX_B = "a" * 32, "b" * 32
@@ -104,8 +106,26 @@ def test_a_trace_without_an_id_has_none_unless_it_is_alone_in_its_file(write):
     traces = read(write("chat.jsonl", lines(asked("one", "a"), asked("two", "b"))))
     assert (traces.ids(), traces.diagnostics) == ([], [])
     assert [trace.id for trace in traces] == [None, None]
-    alone = read(write("alone.jsonl", lines(asked("one", "a"))))
-    assert alone.pull("alone").id is None
+    for name in ("alone.jsonl", "alone.json.gz"):
+        content = lines(asked("one", "a")).encode()
+        alone = read(write(name, gzip.compress(content) if name.endswith(".gz") else content))
+        assert alone.pull("alone").id is None
+
+
+def test_two_files_of_one_name_do_not_share_an_id_silently(write, tmp_path):
+    first, second = (write(f"{folder}/run.json", text(asked(folder, "a"))) for folder in ("a", "b"))
+    traces = read(tmp_path)
+    assert traces.pull("run").input == "a"
+    assert traces.diagnostics == [f"{second}:1: the id 'run' was there before, at {first}:1".replace("'", '"')]
+
+
+def test_what_has_no_name_gives_none_to_its_trace(write):
+    record = asked("one", "a")
+    assert read([record]).ids() == []
+    command = "import callmatch; print(callmatch.read('-').ids(), len(callmatch.read([])))"
+    arguments = [sys.executable, "-W", "ignore:callmatch was built", "-c", command]
+    done = subprocess.run(arguments, input=text(record).encode(), capture_output=True, timeout=60, check=True)
+    assert done.stdout.split() == [b"[]", b"0"]
 
 
 def test_places_slices_and_what_a_sequence_does(write):
@@ -171,7 +191,7 @@ def test_an_empty_file_has_no_traces(write, content):
 
 
 def test_a_file_in_which_nothing_can_be_read_is_an_error(write):
-    with pytest.raises(InvalidInput, match=r"bad\.jsonl: 1: not JSON"):
+    with pytest.raises(InvalidInput, match=r"bad\.jsonl:1: not JSON"):
         read(write("bad.jsonl", '{"messages": [\n{"x"\n'))
     with pytest.raises(InvalidInput, match=r"no trace could be read; .*bad\.jsonl:1: .*\(and 1 more\)"):
         read(write("bad.jsonl", lines({"messages": [{"role": "usr"}]}, {"messages": [{"role": "usr"}]})))
@@ -277,6 +297,67 @@ def test_a_folder_of_nothing_but_other_things_is_an_error(write, tmp_path):
         read(tmp_path)
 
 
+def test_a_damaged_file_is_told_in_a_folder_and_an_error_alone(write, tmp_path):
+    write("a.jsonl", lines(own(id="a")))
+    damaged = write("b.jsonl.gz", gzip.compress(CHAT.encode())[:-20])
+    cut = write("c.eval", b"PK\x03\x04")
+    traces = read(tmp_path)
+    assert traces.ids() == ["a"]
+    assert [told.split(": ")[0] for told in traces.diagnostics] == [str(damaged), str(cut)]
+    with pytest.raises(InvalidInput, match=r"b\.jsonl\.gz: "):
+        read(damaged)
+
+
+def test_where_nothing_can_be_read_the_place_is_that_of_the_line_or_the_record(write):
+    for name, content, place in (("a.txt", "hello\n", ":1: "), ("b.json", '[{"a" 1}]', ": record 1: ")):
+        with pytest.raises(InvalidInput) as caught:
+            read(path := write(name, content))
+        assert str(caught.value).startswith(f"{path}{place}not JSON")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sets a limit that only POSIX has")
+def test_more_files_than_a_process_may_have_open(write, tmp_path):
+    for number in range(150):
+        plain, packed = (lines(asked(f"{number}", "a", id=f"{kind}{number}")) for kind in ("plain", "packed"))
+        write(f"f/{number:03}.jsonl", plain)
+        write(f"f/{number:03}.jsonl.gz", gzip.compress(packed.encode()))
+    command = (
+        "import os, resource, sys, callmatch;"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100));"
+        "traces = callmatch.read('f'); os.chdir('/');"
+        "print(len(traces), len(traces.ids()), sum(int(t.input) for t in traces), traces.diagnostics)"
+    )
+    arguments = [sys.executable, "-W", "ignore:callmatch was built", "-c", command]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert done.stderr == b""
+    assert done.stdout.decode().strip() == f"300 300 {2 * sum(range(150))} []"
+
+
+def test_rows_stay_though_many_files_are_open(write):
+    paths = [write(f"{number:03}.jsonl", lines(asked("one", id=f"{number}"))) for number in range(80)]
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = paths[0].with_name("table.parquet")
+    parquet.write_table(pyarrow.table({"id": ["t"], "messages": [text(asked("rows")["messages"])]}), table)
+    assert read([*paths, table]).pull("t").input == "rows"
+
+
+def test_progress_is_told_to_the_last_byte(write):
+    plain, packed = write("a.jsonl", CHAT), write("b.jsonl.gz", gzip.compress(CHAT.encode()))
+    told = []
+    Traces([plain], progress=lambda *both: told.append(both))
+    assert told[-1] == (size := plain.stat().st_size, size)
+    Traces([packed], progress=lambda *both: told.append(both))
+    assert told[-1] == (size := packed.stat().st_size, size)
+    Traces([asked("one")], progress=lambda *both: told.append(both))
+    assert told[-1][0] == told[-1][1] > 0
+
+    def stop(*both):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        Traces(plain, progress=stop)
+
+
 # Spans
 
 
@@ -289,6 +370,18 @@ def test_the_spans_of_a_trace_may_be_scattered_over_lines_and_files(write):
     assert names([traces.pull(HEX_A)]) == [["first", "second", "third"]]
     assert traces.diagnostics == []
     assert names(read(one)) == [["second"], ["other"]]
+
+
+def test_messages_that_an_exporter_cut_off_are_no_answer_and_are_told(write):
+    answer = json.dumps([{"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "refund"}]}])
+    model = {
+        **span(HEX_A, "a", "", 0),
+        "name": "chat",
+        "attributes": attributes(gen_ai__operation__name="chat", gen_ai__output__messages=answer[:60]),
+    }
+    traces = read(write("spans.jsonl", json.dumps(otlp(model))))
+    assert (traces[0].tool_calls_reported, traces[0].output) == (False, None)
+    assert [note.split(": ")[-1] for note in traces.diagnostics] == ["messages that are cut off"]
 
 
 def test_one_that_cannot_be_read_is_passed_over_where_all_are_asked_for(write):
@@ -580,9 +673,9 @@ def test_columns_have_a_row_for_each_span(write):
             traces.columns(size)
 
 
-def verdicts(source, expected, **options):
+def verdicts(source, expected, modes=None, **options):
     rows = {}
-    for scores in evaluate_traces(ToolCallTrajectory(), source, expected, **options):
+    for scores in ToolCallTrajectory(**modes or {}).evaluate_traces(source, expected, **options):
         rows |= dict(zip(scores.id, scores.verdict, strict=True))
     return rows
 
@@ -591,7 +684,7 @@ def test_many_traces_are_scored_by_their_ids(write):
     traces = read(write("chat.jsonl", CHAT))
     expected = {"t1": [{"name": "a"}], "t2": '[{"name": "c"}, {"name": "b"}]', "gone": []}
     assert verdicts(traces, expected) == {"t1": "passed", "t2": "failed", "t3": "not_applicable", "gone": "error"}
-    (scores,) = evaluate_traces(ToolCallTrajectory(), traces, expected)
+    (scores,) = ToolCallTrajectory().evaluate_traces(traces, expected)
     assert scores.error == [None, None, None, "there is no trace with this id"]
     metric = ToolCallTrajectory()
     for place, id in enumerate(("t1", "t2", "t3")):
@@ -631,10 +724,26 @@ def test_traces_that_share_a_conversation_or_a_test_are_scored_as_one(write):
 def test_what_is_no_expectation_is_refused(write):
     path = write("chat.jsonl", CHAT)
     with pytest.raises(InvalidInput, match=r'by is one of .*, not "traceid"; did you mean "trace_id"'):
-        evaluate_traces(ToolCallTrajectory(), path, {}, by="traceid")
+        ToolCallTrajectory().evaluate_traces(path, {}, by="traceid")
     with pytest.raises(InvalidType, match=r"expected: expected .*, got list"):
-        evaluate_traces(ToolCallTrajectory(), path, [])
+        ToolCallTrajectory().evaluate_traces(path, [])
     assert verdicts(path, {"t1": [{"nam": "a"}], "t2": "{"})["t1"] == "error"
+
+
+def test_expected_names_may_be_last_segments_of_those_of_stored_calls(write):
+    path = write("chat.jsonl", lines(asked("one", "mcp__github__create_issue", "other", id="1")))
+    expected = {"1": [{"name": "create_issue"}]}
+    assert verdicts(path, expected) == {"1": "failed"}
+    assert verdicts(path, expected, {"names": "last_segment"}) == {"1": "passed"}
+    assert verdicts(path, {"1": [{"name": "issue"}]}, {"names": "last_segment"}) == {"1": "failed"}
+    # Two expected names of which one is the last segment of the other are a mistake.
+    both = {"1": [{"name": "create_issue"}, {"name": "mcp__github__create_issue"}]}
+    assert verdicts(path, both, {"names": "last_segment"}) == {"1": "error"}
+
+
+def test_a_misspelt_keyword_names_the_nearest(write):
+    with pytest.raises(InvalidType, match="by"):
+        ToolCallTrajectory().evaluate_traces(write("chat.jsonl", CHAT), {}, bye="trace_id")
 
 
 def test_a_file_of_expectations(write):
@@ -667,6 +776,11 @@ def test_a_file_of_expectations(write):
         ),
         ("[]", ':1: expected a record with "trace_id" or "id", got list'),
         ('{"id": true}', ':1: expected a record with "trace_id" or "id", got id'),
+        (
+            '{"id": "a", "expected_toolcalls": []}',
+            ": no record has 'expected_tool_calls'; the first has the keys id, expected_toolcalls; "
+            "did you mean 'expected_toolcalls'?",
+        ),
         ('{"id": "a", "expected": []}', ": no record has 'expected_tool_calls'; the first has the keys id, expected"),
         ('{"id": ', ":1: not JSON"),
     ],

@@ -102,7 +102,7 @@ def test_a_file_of_one_trace(folder):
 
 
 def test_what_is_no_file_of_traces_is_refused_at_once(folder):
-    with pytest.raises(InvalidInput, match=r"notes\.txt: 1: not JSON"):
+    with pytest.raises(InvalidInput, match=r"notes\.txt:1: not JSON"):
         Traces(folder / "notes.txt")
     with pytest.raises(FileNotFoundError):
         Traces(folder / "missing.jsonl")

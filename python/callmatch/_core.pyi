@@ -1,6 +1,7 @@
 """The compiled core."""
 
 import os
+from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 from callmatch.results import Verdict
@@ -18,6 +19,7 @@ __all__ = [
     "TraceStore",
     "Trajectory",
     "__version__",
+    "find",
     "last_segment",
     "one_of",
     "printable",
@@ -65,11 +67,12 @@ class FileScorer:
 class TraceStore:
     def __new__(
         cls,
-        files: list[tuple[str, str]],
+        files: Sequence[tuple[str, str, str | None, bool]],
         *,
         format: str | None = None,
         threads: int = 0,
         only_traces: bool = True,
+        progress: Callable[[int], object] | None = None,
     ) -> TraceStore: ...
     def __len__(self) -> int: ...
     @property
@@ -90,6 +93,7 @@ class TraceStore:
         self, trajectory: Trajectory, rows: list[tuple[str | None, list[int], bytes | None]], calls: str
     ) -> Batch: ...
 
+def find(record: object, field: str) -> Any: ...
 def last_segment(name: str) -> str | None: ...
 def one_of(what: str, given: str, words: list[str]) -> str: ...
 def printable(text: str) -> str: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -133,12 +134,12 @@ def read_expected(path: str | os.PathLike[str], *, by: By = "trace_id", field: s
         if id in places:
             raise _fault(lines, place, f"the id {id!r} was there before, in line {lines.of(f'[{places[id]}]')}")
         places[id] = place
-        calls[id] = _find(record, field)
+        calls[id] = _core.find(record, field)
     if records and all(value is None for value in calls.values()):
-        keys = ", ".join(map(str, records[0]))
-        raise InvalidInput(
-            _core.printable(f"{path}: no record has {field!r}; the first has the keys {keys}"), "expected"
-        )
+        missing = f"no record has {field!r}; the first has the keys {', '.join(records[0])}"
+        near = difflib.get_close_matches(field, records[0], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidInput(_core.printable(f"{path}: {missing}{hint}"), "expected")
     return calls
 
 
@@ -154,18 +155,3 @@ def _id_of(record: object, by: By) -> str | None:
         return None
     id = next((record[key] for key in (by, "id") if record.get(key) is not None), None)
     return str(id) if isinstance(id, (str, int)) and not isinstance(id, bool) else None
-
-
-def _find(record: Any, field: str) -> Any:
-    """What is where a dotted path or a JSON pointer leads, as for the fields of files that are scored; or None."""
-    steps = field.split(".") if field else []
-    if field.startswith("/"):
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in field[1:].split("/")]
-    for step in steps:
-        if isinstance(record, Mapping):
-            record = record.get(step)
-        elif isinstance(record, list) and step.isdecimal() and int(step) < len(record):
-            record = record[int(step)]
-        else:
-            return None
-    return record

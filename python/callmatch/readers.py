@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, overload
+from typing import IO, Any, NamedTuple, overload
 
 from callmatch import _core, tables
 from callmatch.errors import CallmatchError, InvalidInput, InvalidType, not_there
@@ -74,6 +75,7 @@ class Traces(Sequence[Trace]):
     Args:
         source: As for `read`.
         format: As for `read`.
+        progress: Is told, while traces are found, how many bytes were read, and of how many; None where nobody knows.
 
     Attributes:
         diagnostics: What could not be read, or was guessed, with its place and the reason, such as a broken line, which
@@ -93,14 +95,21 @@ class Traces(Sequence[Trace]):
         (1, ['callmatch'])
     """
 
-    def __init__(self, source: Source, *, format: str | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        format: str | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> None:
         self._unreadable: dict[int, str] = {}
         # Files are deleted while the store has them open, which Windows allows too, as the store opens them.
         with contextlib.ExitStack() as stack:
             files = _Files(stack)
             files.add(source)
             self._source, self._passed_over = files.name, files.passed_over
-            self._store = _core.TraceStore(files.found, format=format, only_traces=not files.is_folder)
+            told = None if progress is None else functools.partial(_told, progress, files.size)
+            self._store = _core.TraceStore(files.found, format=format, only_traces=not files.is_folder, progress=told)
         if not len(self._store) and (problems := self.diagnostics):
             more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
             raise InvalidInput(f"no trace could be read; {problems[0]}{more}", self._source)
@@ -206,7 +215,7 @@ class Traces(Sequence[Trace]):
         return (self._store.columns(start, start + size, kind) for start in range(0, len(self), size))
 
     def pull(self, id: str) -> Trace:
-        """The trace of an id. That of a file which holds one without an id is the file's name without its ending.
+        """The trace of an id. One without an id that is alone in its file has the file's name, without its endings.
 
         Raises:
             InvalidInput: There is none; the message names the nearest. Or it can't be read.
@@ -293,11 +302,26 @@ def _places(ids: list[str | None]) -> dict[str, list[int]]:
     return places
 
 
+def _told(progress: Callable[[int, int | None], object], total: int | None, read: int) -> None:
+    progress(read, total)
+
+
+class _File(NamedTuple):
+    """A file to be read."""
+
+    path: str
+    name: str
+    """What errors call it."""
+    id: str | None = None
+    """What its only trace is called, if that has no id."""
+    is_temporary: bool = False
+
+
 class _Files:
     """The files that a source stands for, each with what errors call it. Tables and rows become temporary files."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
-        self.found: list[tuple[str, str]] = []
+        self.found: list[_File] = []
         self.name = ""
         self.is_folder = False
         self.passed_over: list[str] = []
@@ -339,29 +363,37 @@ class _Files:
                 self._add_file(os.fsdecode(path), is_found=False)
         self.name = ", ".join(map(_name, paths[:3])) + ", …" * (len(paths) > 3)
 
+    @property
+    def size(self) -> int | None:
+        """How many bytes there are to be read; None where nobody knows."""
+        sizes = [os.path.getsize(file.path) for file in self.found if os.path.isfile(file.path)]
+        return sum(sizes) if len(sizes) == len(self.found) else None
+
     def _add_file(self, path: str, *, is_found: bool) -> None:
-        if path != "-":
-            os.stat(path)
-        if not tables.is_parquet(path):
-            self.found.append((path, _name(path)))
-            return
+        name = _name(path)
+        id = None if path == "-" else Path(name.removesuffix(".gz").removesuffix(".zst")).stem
         try:
-            self._write(_name(path), lambda file: tables.write_parquet(path, _name(path), file))
-        except InvalidInput as error:
+            if path != "-":
+                os.stat(path)
+            if tables.is_parquet(path):
+                self._write(name, lambda file: tables.write_parquet(path, name, file), id)
+            else:
+                self.found.append(_File(path, name, id))
+        except (InvalidInput, OSError) as error:
             if not is_found:
                 raise
-            self.passed_over.append(str(error))
+            self.passed_over.append(str(error) if isinstance(error, InvalidInput) else f"{name}: {error.strerror}")
 
     @cached_property
     def _folder(self) -> str:
         folder = tempfile.TemporaryDirectory(prefix="callmatch-", ignore_cleanup_errors=True)
         return self._stack.enter_context(folder)
 
-    def _write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+    def _write(self, name: str, write: Callable[[IO[bytes]], None], id: str | None = None) -> None:
         path = os.path.join(self._folder, f"{len(self.found)}.jsonl")
         with open(path, "wb") as file:
             write(file)
-        self.found.append((path, name))
+        self.found.append(_File(path, name, id, is_temporary=True))
 
 
 def _name(path: Any) -> str:

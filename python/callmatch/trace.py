@@ -235,11 +235,16 @@ class Trace(Schema):
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a file that holds one trace in this library's own format, which is the JSON text of a trace.
+        """Read a file that holds one trace, in any of the formats that `callmatch.read` finds.
 
         Raises:
             OSError: A file that is missing or may not be read.
-            InvalidInput: Not one trace; `Traces` reads files of several.
+            InvalidInput: Not one trace, of which `callmatch.read` reads several; or what that refuses.
+
+        Examples:
+            >>> Trace.from_file("examples/refund_traces.jsonl")
+            Traceback (most recent call last):
+            callmatch.errors.InvalidInput: examples/refund_traces.jsonl: expected one trace, found 4
         """
         from callmatch.readers import Traces  # noqa: PLC0415
 

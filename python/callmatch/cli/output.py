@@ -6,11 +6,12 @@ import contextlib
 import difflib
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import click
+from rich import filesize
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
@@ -21,6 +22,7 @@ __all__ = [
     "EXIT_BELOW_THE_BAR",
     "EXIT_UNUSABLE",
     "Commands",
+    "Report",
     "Words",
     "counted",
     "ending",
@@ -174,14 +176,26 @@ def note(diagnostics: Sequence[str], limit: int) -> None:
         click.echo(f"Note: {len(diagnostics) - limit:,} more such notes (--limit shows more)", err=True)
 
 
+class Report(Protocol):
+    """What is told how far the work is."""
+
+    def __call__(self, done: int, total: int | None, *, of_bytes: bool = False) -> None:
+        """So many traces, or bytes, of so many are done; None: nobody knows of how many."""
+
+
 @contextlib.contextmanager
-def reading_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, to be told how many traces of how many are done, and nothing anywhere else."""
+def reading_bar(doing: str) -> Iterator[Report]:
+    """A bar on a terminal, and nothing anywhere else."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda done, total: None
+        yield lambda done, total, of_bytes=False: None
         return
-    columns = (TextColumn(doing), BarColumn(), TextColumn("{task.fields[traces]}"))
+    columns = (TextColumn(doing), BarColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None, traces="")
-        yield lambda done, total: bar.update(task, completed=done, total=total, traces=counted(total, "trace"))
+        task = bar.add_task("", total=None, told="")
+
+        def report(done: int, total: int | None, *, of_bytes: bool = False) -> None:
+            told = filesize.decimal(done) if of_bytes else counted(total or 0, "trace")
+            bar.update(task, completed=done, total=total, told=told)
+
+        yield report

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import click
 from rich.console import Console
@@ -13,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from callmatch import _core
-from callmatch.cli.output import Words, counted, ending, find_files, note, reading_bar
+from callmatch.cli.output import Report, Words, counted, ending, find_files, note, reading_bar
 from callmatch.display import to_json
-from callmatch.readers import Traces
+from callmatch.readers import ENDINGS, Traces
 
 __all__ = ["read"]
 
@@ -89,7 +90,7 @@ def read(files: tuple[str, ...], format: str | None, as_json: bool, limit: int) 
     with ending():
         paths = find_files(files, folders=True)
         with reading_bar("reading") as report:
-            traces = Traces(paths, format=format)
+            traces = Traces(paths, format=format, progress=partial(report, of_bytes=True))
             contents = [] if as_json else look(traces, report)
         if as_json:
             for trace in traces:
@@ -102,10 +103,11 @@ def read(files: tuple[str, ...], format: str | None, as_json: bool, limit: int) 
     if as_json:
         note(traces.diagnostics, limit)
     else:
-        show(contents, traces.diagnostics, limit, files)
+        by_format = ["--format", format] if format else []
+        show(contents, traces.diagnostics, limit, [*files, *by_format])
 
 
-def look(traces: Traces, report: Callable[[int, int], None]) -> list[Contents]:
+def look(traces: Traces, report: Report) -> list[Contents]:
     """What each file holds. A trace that is in several counts in the first."""
     contents = [Contents(name, format) for name, format in traces.files]
     file_of = traces.file_of
@@ -133,7 +135,7 @@ def look(traces: Traces, report: Callable[[int, int], None]) -> list[Contents]:
     return contents
 
 
-def show(contents: Sequence[Contents], diagnostics: Sequence[str], limit: int, files: Sequence[str]) -> None:
+def show(contents: Sequence[Contents], diagnostics: Sequence[str], limit: int, arguments: Sequence[str]) -> None:
     """Print what there is: the files as a table on a terminal, as lines with tabs elsewhere, and the rest in words."""
     console = Console(highlight=False, soft_wrap=True)
     total = sum(contents, Contents())
@@ -151,11 +153,13 @@ def show(contents: Sequence[Contents], diagnostics: Sequence[str], limit: int, f
     for row in [] if console.is_terminal else rows:
         cells = [row.name, row.format or "-", *map(counted, row.counts, NOUNS)]
         click.echo("\t".join(_core.printable(cell) for cell in cells))
-    for line in words(total, diagnostics, limit, files):
+    if not rows:
+        click.echo(f"no files: in a folder those count that end with {', '.join(ENDINGS)}, also before .gz or .zst")
+    for line in words(total, diagnostics, limit, arguments):
         console.print(Text(_core.printable(line)))
 
 
-def words(total: Contents, diagnostics: Sequence[str], limit: int, files: Sequence[str]) -> Iterator[str]:
+def words(total: Contents, diagnostics: Sequence[str], limit: int, arguments: Sequence[str]) -> Iterator[str]:
     """What else is to be said of all files together."""
     if total.calls.keys() - {"both", "executed"} or len(total.calls) > 1:
         kinds = {"requested": "asked for by a model", "executed": "made", "both": "not told apart"}
@@ -178,7 +182,7 @@ def words(total: Contents, diagnostics: Sequence[str], limit: int, files: Sequen
             yield f"  … and {len(diagnostics) - limit:,} more (--limit shows more)"
     if total.traces:
         by = "conversation_id" if 1 < len(total.conversations) < total.traces else "trace_id"
-        command = f"callmatch score {shlex.join(files)} --expected-from {EXPECTED_FROM} --by {by}"
+        command = f"callmatch score {shlex.join(arguments)} --expected-from {EXPECTED_FROM} --by {by}"
         yield f"to score them: {command}"
 
 

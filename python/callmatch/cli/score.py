@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, cast, get_args
 
@@ -34,7 +35,7 @@ from callmatch.cli.output import (
 )
 from callmatch.display import STYLES, share, to_json
 from callmatch.documents import writing
-from callmatch.expectations import By, evaluate_traces, read_expected, unmatched
+from callmatch.expectations import By, read_expected, unmatched
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
 from callmatch.readers import Traces
 from callmatch.targets import Names
@@ -249,7 +250,7 @@ def scored_traces(
     is_there(of.file)
     wanted = read_expected(of.file, by=of.by, field=of.field)
     with reading_bar("scoring") as report:
-        traces, done = Traces(paths, format=format), 0
+        traces, done = Traces(paths, format=format, progress=partial(report, of_bytes=True)), 0
         if not traces:
             raise click.ClickException("there are no traces in FILES")
         missing = unmatched(traces, wanted, of.by)
@@ -261,7 +262,7 @@ def scored_traces(
             done += len(scores)
             report(min(done, len(traces)), len(traces))
 
-        yield told(evaluate_traces(metric, traces, wanted, by=of.by), tell)
+        yield told(metric.evaluate_traces(traces, wanted, by=of.by), tell)
     if missing:
         what = f"{counted(len(missing), 'record')} of {of.file} {'is' if len(missing) == 1 else 'are'} of no trace"
         click.echo(f"Note: {_core.printable(f'{what}: {some(missing)}')}", err=True)

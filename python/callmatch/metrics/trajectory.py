@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal, NoReturn
 from callmatch import _core
 from callmatch.batch import Scores
 from callmatch.errors import InvalidInput, InvalidType, missing_keyword, unknown_key, unknown_keyword
+from callmatch.expectations import By, evaluate_traces
 from callmatch.metrics.metric import Case, Metric, TraceLike, trace_of
+from callmatch.readers import Source, Traces
 from callmatch.results import MetricResult
 from callmatch.targets import Names, On, Target, TargetLike
 from callmatch.trace import Trace
@@ -252,6 +254,43 @@ class ToolCallTrajectory(Metric):
         # What is wrong with the first file is said here, and not when the first rows are asked for.
         scorer.open(paths[0])
         return _chunks(scorer, paths, self.name)
+
+    def evaluate_traces(
+        self,
+        traces: Traces | Source,
+        expected: Mapping[str, object] | File,
+        *,
+        by: By = "trace_id",
+        **unknown: NoReturn,
+    ) -> Iterator[Scores]:
+        """Judge stored traces in any format by expected calls that are kept apart from them, a part at a time.
+
+        Args:
+            traces: The traces, or what `callmatch.read` takes.
+            expected: The calls that should have been made, by an id: a list of calls, JSON text of one, or None. Or a
+                .jsonl, .json or .yaml file of records such as ``{"trace_id": ..., "expected_tool_calls": [...]}``.
+            by: What these ids are of: ``trace_id``, ``conversation_id`` or ``test_id``. Traces that share a
+                conversation or a test are judged as one.
+
+        Returns:
+            An iterator over the scores, a row for each trace (conversation, test) in their order. What nothing is
+            expected of is ``not_applicable``. An expectation of which there is no trace is a row too, after all others,
+            with the verdict ``error``.
+
+        Raises:
+            OSError: A file that is missing or may not be read.
+            InvalidInput: What `callmatch.read` refuses, expectations that can't be read, or an unknown word.
+            InvalidType: Something of the wrong type.
+
+        Examples:
+            >>> expected = {"run-1": [{"name": "lookup_order"}], "run-2": [{"name": "ask"}], "run-9": []}
+            >>> for scores in ToolCallTrajectory().evaluate_traces("examples/refund_traces.jsonl", expected):
+            ...     list(zip(scores.id, scores.verdict))[1:]
+            [('run-2', 'failed'), ('run-3', 'not_applicable'), ('run-4', 'not_applicable'), ('run-9', 'error')]
+        """
+        if unknown:
+            raise unknown_keyword("evaluate_traces", unknown, ["by"])
+        return evaluate_traces(self, traces, expected, by=by)
 
 
 def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:

@@ -90,7 +90,7 @@ impl Key {
 }
 
 /// What is written in the place of arguments that were taken out.
-pub(crate) const REDACTED: &[&str] = &["<REDACTED>", "[REDACTED]", "[TRUNCATED]", "<not serializable>"];
+pub(crate) const REDACTED: &[&str] = &["<REDACTED>", "[REDACTED]", "[TRUNCATED]", "<not serializable>", "__REDACTED__"];
 
 /// Reads calls out of values.
 #[derive(Clone, Copy)]

@@ -29,6 +29,14 @@ pub fn open(path: &Path, progress: Progress) -> io::Result<Box<dyn Read + Send>>
     Ok(Box::new(Decompressed { raw: Some(Counted { inner: raw, progress }), inner: Box::new(io::empty()) }))
 }
 
+/// What is wrong with data, in words.
+pub fn said(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the compressed data ends too early".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// Do these first bytes say that the rest is compressed?
 pub fn is_compressed(head: &[u8]) -> bool {
     compression(head).is_some()

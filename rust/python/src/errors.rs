@@ -4,7 +4,7 @@ use std::{borrow::Cow, io, path::Path};
 
 use callmatch_core::{
     error::{self, Error, ErrorKind},
-    show,
+    show, source,
     text::Text,
 };
 use pyo3::{
@@ -38,10 +38,7 @@ pub fn of_file(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
         let message = strerror.unwrap_or_else(|_| PyString::new(py, "error").into_any());
         return PyOSError::new_err((number, message.unbind(), path.as_os_str().to_owned()));
     }
-    let what = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the compressed data ends too early".to_owned(),
-        _ => error.to_string(),
-    };
+    let what = source::said(error);
     let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
     to_python(py, &Error::value(format!("{name}: {what}")))
 }

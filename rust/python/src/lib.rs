@@ -26,7 +26,7 @@ mod core {
     #[pymodule_export]
     use crate::store::{TraceStore, trace_formats};
     #[pymodule_export]
-    use crate::trace::{read_messages, read_tool_calls, read_value};
+    use crate::trace::{find, read_messages, read_tool_calls, read_value};
     #[pymodule_export]
     use crate::trajectory::{Trajectory, last_segment};
 

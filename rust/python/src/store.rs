@@ -4,7 +4,7 @@ use std::{
     io,
     ops::Range,
     path::PathBuf,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use callmatch_core::{
     report::Report,
     score::{Id, Row, Side, Worker, score_values},
     show::storable,
+    source::Progress,
     text::Text,
     trace::{
         columns::{self, Columns},
@@ -48,23 +49,28 @@ pub struct TraceStore {
 
 #[pymethods]
 impl TraceStore {
-    /// Find the traces in files, each given as its path and its name.
+    /// Find the traces in files, each given as its path, its name, the id of its only trace if that has none, and whether it
+    /// is temporary. `progress` is told how many bytes were read.
     #[new]
-    #[pyo3(signature = (files, *, format = None, threads = 0, only_traces = true))]
+    #[pyo3(signature = (files, *, format = None, threads = 0, only_traces = true, progress = None))]
     fn new(
         py: Python<'_>,
-        files: Vec<(PathBuf, String)>,
+        files: Vec<(PathBuf, String, Option<String>, bool)>,
         format: Option<&str>,
         threads: usize,
         only_traces: bool,
+        progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let wanted = format.map(formats::Wanted::named).transpose().map_err(|error| errors::to_python(py, &error))?;
-        let inputs = files.into_iter().map(|(path, name)| Input { path, name }).collect();
-        let progress = Arc::new(AtomicU64::new(0));
-        let mut finder = Finder::new(inputs, wanted, threads, only_traces, progress);
+        let inputs = files.into_iter().map(|(path, name, id, is_temporary)| Input { path, name, id, is_temporary });
+        let read = Progress::default();
+        let mut finder = Finder::new(inputs.collect(), wanted, threads, only_traces, read.clone());
         loop {
-            let step = py.detach(|| finder.step(PATIENCE));
-            match step.map_err(|error| to_python(py, error))? {
+            let step = py.detach(|| finder.step(PATIENCE)).map_err(|error| to_python(py, error))?;
+            if let Some(progress) = progress {
+                progress.call1((read.load(Ordering::Relaxed),))?;
+            }
+            match step {
                 (_, Step::Done(store)) => return Ok(TraceStore { store: Arc::new(store) }),
                 (Some(next), Step::Pending) => finder = next,
                 (None, Step::Pending) => return Err(to_python(py, io::ErrorKind::UnexpectedEof.into())),

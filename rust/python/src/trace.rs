@@ -2,6 +2,7 @@
 
 use bumpalo::Bump;
 use callmatch_core::{
+    field::Field,
     text::Text,
     trace::{
         self,
@@ -67,6 +68,14 @@ pub fn turn<'py>(py: Python<'py>, turn: &Turn<'_>, spans: Bound<'py, PyList>) ->
 #[pyfunction]
 pub fn read_value<'py>(value: &Bound<'py, PyAny>, r#where: &str) -> PyResult<Bound<'py, PyAny>> {
     plain::value(value)?.map_err(|error| errors::to_python(value.py(), &error.inside(r#where)))
+}
+
+/// What a dotted path or a JSON pointer leads to in a record; None if it leads nowhere.
+#[pyfunction]
+pub fn find<'py>(record: &Bound<'py, PyAny>, field: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, bump, field) = (record.py(), Bump::new(), Field::parse(field));
+    let found = read::with_messages(record, |value, _| Ok(field.find(value).map(|found| found.copy_to(&bump))))?;
+    found.map_err(|error| errors::to_python(py, &error))?.map(|found| write::value(py, found)).transpose()
 }
 
 /// Spans, most of which are tool calls; the kind of one that isn't is told.

@@ -1,10 +1,16 @@
 //! Traces as columns: a row for each span.
 
+use bumpalo::Bump;
+
 use super::{
     span::{Kind, Span},
     stored::Trace,
 };
-use crate::{show, text::Text, value::Value};
+use crate::{
+    json, show,
+    text::Text,
+    value::{MAX_DEPTH, Value},
+};
 
 /// Texts one after the other, with where each of them ends.
 #[derive(Debug, Default)]
@@ -45,7 +51,9 @@ impl Texts {
     /// What a model was told is written as its exporter wrote it, if that is JSON text.
     fn push_input(&mut self, span: &Span<'_>) {
         match span.input {
-            Value::Text(text @ Text::Utf8([b'[' | b'{', ..])) if span.kind == Kind::Llm => self.push(Some(text)),
+            Value::Text(text @ Text::Utf8(bytes @ [b'[' | b'{', ..])) if span.kind == Kind::Llm && is_json(bytes) => {
+                self.push(Some(text));
+            }
             input => self.push_json(input),
         }
     }
@@ -65,6 +73,11 @@ impl Texts {
         };
         starts.zip(self.ends.iter().copied()).zip(&self.known).map(text)
     }
+}
+
+/// A prompt may begin like JSON text: `[INST] …`.
+fn is_json(bytes: &[u8]) -> bool {
+    json::parse(bytes, MAX_DEPTH, &Bump::new()).is_ok()
 }
 
 /// What is known of spans, column by column.
@@ -141,5 +154,38 @@ impl Columns {
 
     pub fn texts(&self) -> impl Iterator<Item = (&'static str, &Texts)> {
         NAMES.iter().copied().zip(&self.texts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::turns::Conversation;
+
+    #[test]
+    fn what_a_model_was_told_is_json_text() {
+        let mut conversation = Conversation::default();
+        for (kind, input) in [
+            (Kind::Llm, "[{\"role\":  \"user\"}]"),
+            (Kind::Llm, "[INST] Q [/INST]"),
+            (Kind::Llm, "{\"cut\": \"sho"),
+            (Kind::Llm, "Q"),
+            (Kind::ToolCall, "[1,  2]"),
+        ] {
+            let span = Span { kind, input: Value::Text(Text::from(input)), ..Span::new(Text::from("n")) };
+            conversation.push(span);
+        }
+        conversation.push(Span::new(Text::from("f")));
+        let trace = Trace::new(conversation);
+        let inputs = |kind| {
+            let mut columns = Columns::default();
+            columns.push(0, &trace, kind);
+            let (_, inputs) = columns.texts().find(|(name, _)| *name == "input").unwrap();
+            inputs.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let models = ["[{\"role\":  \"user\"}]", "\"[INST] Q [/INST]\"", "\"{\\\"cut\\\": \\\"sho\"", "\"Q\""];
+        assert_eq!(inputs(Some(Kind::Llm)), models.map(|text| Some(text.to_owned())));
+        assert_eq!(inputs(Some(Kind::ToolCall)), [Some("\"[1,  2]\"".to_owned()), None]);
+        assert_eq!(inputs(None).len(), 6);
     }
 }

@@ -337,7 +337,8 @@ fn unknown(records: &[Value<'_>]) -> Error {
         message += &format!("; known are {}", words.join(", "));
     } else {
         let nearest: Vec<&str> = nearest.iter().take(MOST_NEAREST).map(|(_, name)| *name).collect();
-        message += &format!("; the nearest are {}", nearest.join(", "));
+        let are = if nearest.len() == 1 { "is" } else { "are" };
+        message += &format!("; the nearest {are} {}", nearest.join(", "));
     }
     Error::value(message)
 }

@@ -8,6 +8,7 @@ pub mod decode;
 pub mod formats;
 pub mod logs;
 pub mod messages;
+pub mod nesting;
 pub mod rows;
 pub mod span;
 pub mod spans;

@@ -7,10 +7,15 @@
 use std::{
     collections::{HashMap, HashSet},
     fs::File,
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     ops::Range,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::Ordering,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
     time::Duration,
 };
 
@@ -50,12 +55,18 @@ const AT_ONCE: u64 = 256 << 10;
 const MOST_KEPT: usize = 8 << 20;
 /// How far ahead of the block whose turn it is another may be taken, for each thread.
 const AHEAD: u64 = 8;
+/// So many files stay open; systems allow a process few. Others are opened again when they are read.
+const MOST_OPEN: usize = 64;
 
 /// A file to be read, under the name that it is called by.
 #[derive(Clone, Debug)]
 pub struct Input {
     pub path: PathBuf,
     pub name: String,
+    /// What its only trace is called, if that has no id.
+    pub id: Option<String>,
+    /// It will be gone, so it can't be opened again.
+    pub is_temporary: bool,
 }
 
 /// Where a trace is.
@@ -115,9 +126,55 @@ impl Places {
 /// A file that traces are read from, again and again.
 struct Opened {
     name: String,
-    file: File,
+    path: PathBuf,
+    /// None: it is opened when it is read.
+    bytes: Option<Bytes>,
     format: Option<Format>,
     layout: Layout,
+}
+
+/// A file, or what is between two places of one.
+#[derive(Clone)]
+struct Bytes {
+    file: Arc<File>,
+    start: u64,
+    end: u64,
+}
+
+impl Bytes {
+    fn whole(file: File) -> Self {
+        Bytes { file: Arc::new(file), start: 0, end: u64::MAX }
+    }
+
+    /// Read at a place, whatever else reads the same file.
+    fn read_some_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let at = self.start + offset;
+        let most = usize::try_from(self.end.saturating_sub(at)).unwrap_or(usize::MAX).min(buffer.len());
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(&*self.file, &mut buffer[..most], at);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(&*self.file, &mut buffer[..most], at);
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.read_some_at(&mut bytes[done..], offset + done as u64) {
+                Ok(0) => {
+                    let message = "the file has become shorter since its traces were found";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+                }
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn reader(&self) -> FromStart {
+        FromStart { bytes: self.clone(), offset: 0, progress: Progress::default() }
+    }
 }
 
 /// How the records of a file follow each other.
@@ -131,6 +188,9 @@ enum Layout {
 }
 
 impl Layout {
+    /// Of a file in which nothing is.
+    const NONE: Layout = Layout::Json { by_line: true };
+
     fn is_by_line(self) -> bool {
         matches!(self, Layout::Json { by_line: true })
     }
@@ -141,6 +201,8 @@ pub struct Store {
     files: Vec<Opened>,
     pub entries: Vec<Entry>,
     by_id: HashMap<Box<str>, usize>,
+    /// How many files stay open.
+    open: usize,
     /// How many traces have the id of an earlier one, and the first of them.
     again: (usize, Option<String>),
     problems: Mutex<Problems>,
@@ -171,12 +233,22 @@ pub struct Finder {
     /// Must every file be one of traces? One among many may be something else.
     only_traces: bool,
     store: Store,
-    running: Option<Running>,
+    /// What was unpacked, one after the other.
+    spool: Option<Arc<File>>,
+    now: Option<Now>,
+}
+
+/// What is going on.
+enum Now {
+    /// Something is unpacked by a thread, which may have to wait for it.
+    Unpacking(Input, Receiver<io::Result<(Bytes, Vec<Error>)>>),
+    Finding(Running),
 }
 
 struct Running {
     blocks: Pipeline<Vec<Item>>,
     file: u32,
+    id: Option<String>,
     /// The place of its first trace.
     first: usize,
     /// Of all records.
@@ -215,71 +287,118 @@ impl Finder {
             files: Vec::new(),
             entries: Vec::new(),
             by_id: HashMap::new(),
+            open: 0,
             again: (0, None),
             problems: Mutex::default(),
         };
         let threads = pipeline::threads(threads);
-        Finder { inputs: inputs.into_iter(), wanted, threads, progress, only_traces, store, running: None }
+        Finder { inputs: inputs.into_iter(), wanted, threads, progress, only_traces, store, spool: None, now: None }
     }
 
     /// Go on, but not much longer than that.
     pub fn step(mut self, longest: Duration) -> io::Result<(Option<Self>, Step)> {
         loop {
-            let Some(running) = &mut self.running else {
-                match self.inputs.next() {
+            match &mut self.now {
+                None => match self.inputs.next() {
                     Some(input) => self.open(input)?,
                     None => {
                         self.store.tell_of_ids();
                         return Ok((None, Step::Done(self.store)));
                     }
-                }
-                continue;
-            };
-            match running.blocks.next(longest)? {
-                pipeline::Next::Pending => return Ok((Some(self), Step::Pending)),
-                pipeline::Next::Done(items) => {
-                    for item in items {
-                        running.bytes += item.place.length;
-                        self.store.add(item);
+                },
+                Some(Now::Unpacking(_, unpacked)) => {
+                    let unpacked = match unpacked.recv_timeout(longest) {
+                        Err(RecvTimeoutError::Timeout) => return Ok((Some(self), Step::Pending)),
+                        Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("a thread broke down")),
+                        Ok(unpacked) => unpacked,
+                    };
+                    if let Some(Now::Unpacking(input, _)) = self.now.take() {
+                        self.begin(input, unpacked, false)?;
                     }
                 }
-                pipeline::Next::End => {
-                    if let Some(running) = self.running.take() {
-                        self.store.finish(&running)?;
+                Some(Now::Finding(running)) => match running.blocks.next(longest)? {
+                    pipeline::Next::Pending => return Ok((Some(self), Step::Pending)),
+                    pipeline::Next::Done(items) => {
+                        for item in items {
+                            running.bytes += item.place.length;
+                            self.store.add(item);
+                        }
                     }
-                }
+                    pipeline::Next::End => {
+                        if let Some(Now::Finding(running)) = self.now.take() {
+                            self.store.finish(&running)?;
+                        }
+                    }
+                },
             }
         }
     }
 
+    /// What is compressed, an archive, or comes from a pipe is unpacked into a temporary file, which is gone when it is closed.
     fn open(&mut self, input: Input) -> io::Result<()> {
-        let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", input.name));
-        // What the system says has its own words; what is wrong with the data is told with the file.
-        let of_data = |error: io::Error| if error.raw_os_error().is_some() { error } else { at(error) };
-        let (file, problems) = seekable(&input.path, &self.progress).map_err(of_data)?;
+        let mut archive = None;
+        if input.path != Path::new("-") && input.path.is_file() {
+            let plain = Bytes::whole(File::open(&input.path)?);
+            let mut head = Vec::new();
+            plain.reader().take(4).read_to_end(&mut head)?;
+            let must_stay = input.is_temporary && self.store.open >= MOST_OPEN;
+            if archive::is_archive(&head) {
+                archive = Some(File::open(&input.path)?);
+            } else if !source::is_compressed(&head) && !must_stay {
+                return self.begin(input, Ok((plain, Vec::new())), true);
+            }
+        }
+        let spool = match &self.spool {
+            Some(spool) => spool.clone(),
+            None => self.spool.insert(Arc::new(tempfile::tempfile()?)).clone(),
+        };
+        let (path, progress) = (input.path.clone(), self.progress.clone());
+        let (sender, unpacked) = channel();
+        let unpack = move || drop(sender.send(unpacked_to(&spool, &path, progress, archive)));
+        thread::Builder::new().name("callmatch".to_owned()).spawn(unpack)?;
+        self.now = Some(Now::Unpacking(input, unpacked));
+        Ok(())
+    }
+
+    /// Go on with what can be read again and again. `is_plain`: it is the file itself.
+    fn begin(&mut self, input: Input, bytes: io::Result<(Bytes, Vec<Error>)>, is_plain: bool) -> io::Result<()> {
         let shown = show::plain(Text::from(&*input.name));
-        problems.into_iter().for_each(|error| self.store.problem(error.inside(&format!("{shown}: ")).to_string()));
         let number = self.store.files.len() as u32;
-        let head = head(&file).map_err(at);
-        let recognised = head.map_err(|error| (error.kind(), Error::value(error.to_string()))).and_then(|head| {
-            recognise(&head, self.wanted).map_err(|error| (io::ErrorKind::InvalidInput, error.inside(&shown)))
+        let of_file = |error: &dyn std::fmt::Display| format!("{shown}: {error}");
+        let mut found = None;
+        let read = bytes.and_then(|(bytes, problems)| {
+            problems.into_iter().for_each(|error| self.store.problem(of_file(&error)));
+            head(&found.insert(bytes).clone())
         });
-        let nothing = Layout::Json { by_line: true };
+        let recognised = match read {
+            // What the system says has its own words.
+            Err(error) if error.raw_os_error().is_some() => return Err(error),
+            Err(error) => Err(of_file(&source::said(&error))),
+            Ok(head) => recognise(&input.name, &head, self.wanted),
+        };
         let (format, layout) = match recognised {
             Ok(Some((format, layout))) => (Some(format), layout),
             // Nothing in it.
-            Ok(None) => (None, nothing),
-            Err((kind, error)) if self.only_traces => return Err(io::Error::new(kind, error.to_string())),
-            Err((_, error)) => {
-                self.store.problem(error.to_string());
-                (None, nothing)
+            Ok(None) => (None, Layout::NONE),
+            Err(error) if self.only_traces => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+            }
+            Err(error) => {
+                self.store.problem(error);
+                (None, Layout::NONE)
             }
         };
-        let again = file.try_clone()?;
-        let opened = Opened { name: input.name, file, format, layout };
-        if let Some(format) = format {
-            let source = FromStart::new(again);
-            let name: Arc<str> = opened.name.as_str().into();
+        let mut kept = found.clone();
+        if is_plain {
+            let stays = self.store.open < MOST_OPEN && format.is_some();
+            self.store.open += usize::from(stays);
+            kept = kept.filter(|_| stays);
+        }
+        if let (Some(format), Some(bytes)) = (format, found) {
+            // What was unpacked counts by what it was unpacked from.
+            let progress = if is_plain { self.progress.clone() } else { Progress::default() };
+            let source = FromStart { progress, ..bytes.reader() };
+            let name: Arc<str> = input.name.as_str().into();
             let worker = || {
                 let (name, mut bump) = (name.clone(), Bump::new());
                 move |block: &Block| items(&mut bump, format, layout, &name, number, block)
@@ -293,64 +412,53 @@ impl Finder {
                     Pipeline::start(Frames::new(source, framing), self.threads, AHEAD, worker)?
                 }
             };
-            self.running = Some(Running { blocks, file: number, first: self.store.entries.len(), bytes: 0 });
+            let (first, id) = (self.store.entries.len(), input.id);
+            self.now = Some(Now::Finding(Running { blocks, file: number, id, first, bytes: 0 }));
         }
-        self.store.files.push(opened);
+        // The process may be elsewhere when it is opened again.
+        let path = std::path::absolute(&input.path).unwrap_or(input.path);
+        self.store.files.push(Opened { name: input.name, path, bytes: kept, format, layout });
         Ok(())
     }
 }
 
 /// Reads a file from its start, wherever others that share it are.
 struct FromStart {
-    file: File,
+    bytes: Bytes,
     offset: u64,
-}
-
-impl FromStart {
-    fn new(file: File) -> Self {
-        FromStart { file, offset: 0 }
-    }
-}
-
-/// Read at a place, whatever else reads the same file.
-fn read_some_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
-    #[cfg(windows)]
-    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+    progress: Progress,
 }
 
 impl Read for FromStart {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = read_some_at(&self.file, buffer, self.offset)?;
+        let count = self.bytes.read_some_at(buffer, self.offset)?;
         self.offset += count as u64;
+        self.progress.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }
 
-/// A file that can be read again. What is compressed, an archive, or comes from a pipe is unpacked into a temporary file, which
-/// is gone when it is closed.
-fn seekable(path: &Path, progress: &Progress) -> io::Result<(File, Vec<Error>)> {
-    if path != Path::new("-") && path.is_file() {
-        let plain = File::open(path)?;
-        let mut head = Vec::new();
-        FromStart::new(plain.try_clone()?).take(4).read_to_end(&mut head)?;
-        if archive::is_archive(&head) {
-            return unpacked(plain);
-        }
-        if !source::is_compressed(&head) {
-            return Ok((plain, Vec::new()));
-        }
-    }
-    let mut source = source::open(path, progress.clone())?;
-    let mut spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
-    io::copy(&mut source, &mut spool)?;
-    Ok((spool.into_inner().map_err(io::IntoInnerError::into_error)?, Vec::new()))
+/// Write what a source holds, or an archive, behind all that was unpacked before.
+fn unpacked_to(
+    spool: &Arc<File>,
+    path: &Path,
+    progress: Progress,
+    archive: Option<File>,
+) -> io::Result<(Bytes, Vec<Error>)> {
+    let mut file = &**spool;
+    let start = file.seek(SeekFrom::End(0))?;
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    let problems = match archive {
+        Some(archive) => unpack(archive, &mut writer)?,
+        None => io::copy(&mut source::open(path, progress)?, &mut writer).map(|_| Vec::new())?,
+    };
+    writer.flush()?;
+    drop(writer);
+    Ok((Bytes { file: spool.clone(), start, end: file.stream_position()? }, problems))
 }
 
 /// Each member of an archive on a line of its own, and what is wrong with those that can't be read.
-fn unpacked(file: File) -> io::Result<(File, Vec<Error>)> {
-    let mut spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+fn unpack(file: File, spool: &mut impl Write) -> io::Result<Vec<Error>> {
     let mut problems = Vec::new();
     for (_, bytes) in Archive::open(file)? {
         match bytes {
@@ -363,7 +471,7 @@ fn unpacked(file: File) -> io::Result<(File, Vec<Error>)> {
             Err(error) => problems.push(error),
         }
     }
-    Ok((spool.into_inner().map_err(io::IntoInnerError::into_error)?, problems))
+    Ok(problems)
 }
 
 /// The first records, or none of an empty file.
@@ -374,14 +482,14 @@ struct Head {
     framing: Option<Framing>,
 }
 
-fn head(file: &File) -> io::Result<Head> {
+fn head(file: &Bytes) -> io::Result<Head> {
     let mut bytes = Vec::new();
-    FromStart::new(file.try_clone()?).take(HEAD as u64).read_to_end(&mut bytes)?;
+    file.reader().take(HEAD as u64).read_to_end(&mut bytes)?;
     let mut head = Head { bytes: Vec::new(), records: Vec::new(), by_line: true, framing: frames::recognise(&bytes) };
     if head.framing.is_some() {
         return Ok(head);
     }
-    let mut records = Records::new(FromStart::new(file.try_clone()?));
+    let mut records = Records::new(file.reader());
     while head.records.len() < HEAD_RECORDS && head.bytes.len() < HEAD {
         let Some(block) = records.next_block()? else { break };
         let shift = head.bytes.len();
@@ -397,26 +505,30 @@ fn head(file: &File) -> io::Result<Head> {
 }
 
 /// None if nothing is in the file.
-fn recognise(head: &Head, wanted: Option<Wanted>) -> Result<Option<(Format, Layout)>, Error> {
+fn recognise(name: &str, head: &Head, wanted: Option<Wanted>) -> Result<Option<(Format, Layout)>, String> {
+    let of_file = |error: Error| told(name, head.by_line, &error, &[]);
     if let Some(framing) = head.framing {
-        return formats::of_protobuf(wanted).map(|format| Some((format, Layout::Protobuf(framing))));
+        let format = formats::of_protobuf(wanted).map_err(of_file)?;
+        return Ok(Some((format, Layout::Protobuf(framing))));
     }
     let by_line = head.by_line;
     let bump = Bump::new();
     let reader = Reader { bump: &bump, may_be_deep: true };
     let mut values = Vec::new();
-    let mut broken = None;
+    let mut broken: Option<String> = None;
     for record in head.records.iter().take(HEAD_RECORDS) {
         match value(&bump, &head.bytes, record) {
             Ok(value) => values.push(value),
-            Err(error) => broken = broken.or(Some(Error::value(format!("{}: {error}", record.place)))),
+            Err(error) => {
+                broken.get_or_insert_with(|| told(name, by_line, &error.at_index(0), &[record.place]));
+            }
         }
     }
     match (values.is_empty(), broken) {
         (true, None) => Ok(None),
         (true, Some(broken)) => Err(broken),
         (false, _) => {
-            let format = formats::recognise(reader, &values, by_line, wanted)?;
+            let format = formats::recognise(reader, &values, by_line, wanted).map_err(of_file)?;
             Ok(Some((format, Layout::Json { by_line })))
         }
     }
@@ -578,21 +690,25 @@ impl Store {
 
     fn enter(&mut self, ids: Ids, place: Place, ordinal: usize) {
         let Ids { id, conversation_id, test_id } = ids;
-        if let Some(id) = &id {
-            match self.by_id.get(id) {
-                // Another run of the test that it is called by.
-                Some(_) if test_id.as_ref() == Some(id) => {}
-                None => drop(self.by_id.insert(id.clone(), self.entries.len())),
-                Some(&first) => {
-                    let first = self.entries.get(first).map_or(String::new(), |entry| self.named(entry));
-                    let (at, id) = (self.at(&place), show::in_a_sentence(id));
-                    let (again, example) = &mut self.again;
-                    *again += 1;
-                    example.get_or_insert_with(|| format!("{at}: the id {id:?} was there before, at {first}"));
-                }
-            }
+        // Another run of a test may have the id that the test is called by.
+        if let Some(id) = id.as_ref().filter(|id| test_id.as_ref() != Some(*id) || !self.by_id.contains_key(*id)) {
+            self.register(id, &place, self.entries.len());
         }
         self.entries.push(Entry { id, conversation_id, test_id, places: Places::One(place), ordinal: ordinal as u32 });
+    }
+
+    /// A trace is found by its id, if no other one has it already.
+    fn register(&mut self, id: &str, place: &Place, number: usize) {
+        match self.by_id.get(id) {
+            None => drop(self.by_id.insert(id.into(), number)),
+            Some(&first) => {
+                let first = self.entries.get(first).map_or(String::new(), |entry| self.named(entry));
+                let (at, id) = (self.at(place), show::in_a_sentence(id));
+                let (again, example) = &mut self.again;
+                *again += 1;
+                example.get_or_insert_with(|| format!("{at}: the id {id:?} was there before, at {first}"));
+            }
+        }
     }
 
     /// Where an entry is, for people: `runs.jsonl:3`.
@@ -635,15 +751,13 @@ impl Store {
 
     /// The only trace of a file is found by the file's name, if it has no id.
     fn call_by_name(&mut self, running: &Running) {
-        let Some(name) = self.files.get(running.file as usize).map(|file| file.name.clone()) else { return };
-        let place = running.first;
-        let Some(entry) = self.entries.get(place) else { return };
-        let stem = Path::new(&name).file_stem().map(|stem| stem.to_string_lossy().into_owned().into_boxed_str());
-        if let (None, Some(stem), true) = (&entry.id, stem, self.entries.len() == place + 1) {
-            self.by_id.entry(stem.clone()).or_insert(place);
-            if let Some(entry) = self.entries.get_mut(place) {
-                entry.id = Some(stem);
-            }
+        let number = running.first;
+        let Some(id) = running.id.as_deref().filter(|_| self.entries.len() == number + 1) else { return };
+        let Some(Entry { id: None, places, .. }) = self.entries.get(number) else { return };
+        let Some(place) = places.all().first().copied() else { return };
+        self.register(id, &place, number);
+        if let Some(entry) = self.entries.get_mut(number) {
+            entry.id = Some(id.into());
         }
     }
 
@@ -659,16 +773,17 @@ impl Store {
         let Some(file) = places.first().and_then(|place| self.files.get(place.file as usize)) else {
             return Ok(Vec::new());
         };
+        let opened = file.bytes()?;
         let (mut values, mut numbers) = (Vec::new(), Vec::new());
         for place in places {
             if !place.is_whole {
                 let bytes: &'a mut [u8] = bump.alloc_slice_fill_copy(place.length as usize, 0);
-                file.read_at(place.offset, bytes)?;
+                opened.read_at(place.offset, bytes).map_err(|error| file.failed(&error))?;
                 values.extend(parse(bump, bytes).ok());
                 numbers.push(place.number);
                 continue;
             }
-            let mut records = Records::new(FromStart::new(file.file.try_clone()?));
+            let mut records = Records::new(opened.reader());
             while let Some(block) = records.next_block()? {
                 let bytes: &'a [u8] = bump.alloc_slice_copy(&block.bytes);
                 for record in &block.records {
@@ -789,14 +904,17 @@ impl Store {
         let wanted: HashSet<&str> = group.iter().filter_map(|entry| entry.id.as_deref()).collect();
         let mut exported = Exported::new(reader);
         let mut only = None;
-        for place in places {
-            let Some(file) = self.files.get(place.file as usize) else { continue };
-            let Some(format) = file.format else { continue };
-            let bytes: &'a mut [u8] = bump.alloc_slice_fill_copy(place.length as usize, 0);
-            file.read_at(place.offset, bytes)?;
+        for places in places.chunk_by(|one, other| one.file == other.file) {
+            let file = places.first().and_then(|place| self.files.get(place.file as usize));
+            let Some((file, format)) = file.and_then(|file| Some((file, file.format?))) else { continue };
+            let opened = file.bytes()?;
             only = format.only();
-            // What is wrong with a record was told when it was found.
-            let _ = export(format, file.layout, &mut exported, bytes);
+            for place in places {
+                let bytes: &'a mut [u8] = bump.alloc_slice_fill_copy(place.length as usize, 0);
+                opened.read_at(place.offset, bytes).map_err(|error| file.failed(&error))?;
+                // What is wrong with a record was told when it was found.
+                let _ = export(format, file.layout, &mut exported, bytes);
+            }
         }
         // What is wrong with the records was told when they were found. They may hold spans of other traces.
         exported.problems.clear();
@@ -827,25 +945,20 @@ impl Store {
             return Ok(None);
         }
         let mut bytes = vec![0; at.length as usize];
-        file.read_at(at.offset, &mut bytes)?;
+        file.bytes()?.read_at(at.offset, &mut bytes).map_err(|error| file.failed(&error))?;
         Ok(Some(bytes))
     }
 }
 
 impl Opened {
-    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let mut done = 0;
-        while done < bytes.len() {
-            match read_some_at(&self.file, &mut bytes[done..], offset + done as u64) {
-                Ok(0) => {
-                    let message = format!("{}: the file has become shorter since its traces were found", self.name);
-                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
-                }
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+    fn bytes(&self) -> io::Result<Bytes> {
+        match &self.bytes {
+            Some(bytes) => Ok(bytes.clone()),
+            None => File::open(&self.path).map(Bytes::whole).map_err(|error| self.failed(&error)),
         }
-        Ok(())
+    }
+
+    fn failed(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", show::plain(Text::from(&*self.name))))
     }
 }

@@ -100,8 +100,13 @@ impl<'a> Found<'a> {
 
     /// A trace of what was heard; its ids and attributes can be set on it.
     pub fn trace(&mut self, heard: Listener<'a>) -> &mut Trace<'a> {
+        self.told(heard.finish())
+    }
+
+    /// The same where turns were made of it already.
+    pub fn told(&mut self, conversation: Conversation<'a>) -> &mut Trace<'a> {
         let place = self.traces.len();
-        self.traces.push(Trace::new(heard.finish()));
+        self.traces.push(Trace::new(conversation));
         &mut self.traces[place]
     }
 }

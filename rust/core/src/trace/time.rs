@@ -60,8 +60,8 @@ pub fn text(ns: i64, bump: &Bump) -> Text<'_> {
     Text::from(&*bump.alloc_str(&time.to_string()))
 }
 
-/// More digits before the point are no time in any unit.
-const MOST_DIGITS: usize = 30;
+/// More digits before the point are no time in any unit, and as nanoseconds more than 128 bits.
+const MOST_DIGITS: usize = 20;
 
 fn decimal(text: &str, unit: Unit) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
@@ -159,8 +159,13 @@ mod tests {
             assert_eq!(nanos(value, Unit::Nanos), None, "{value:?}");
         }
         assert_eq!(nanos(Value::Int(i64::MAX), Unit::Seconds), None);
-        let long = "9".repeat(10_000);
-        assert_eq!(nanos(Value::Text(Text::from(&*long)), Unit::Guess), None);
+        for digits in (20..50).chain([10_000]) {
+            let long = "9".repeat(digits);
+            for unit in [Unit::Seconds, Unit::Millis, Unit::Micros, Unit::Nanos, Unit::Guess] {
+                assert_eq!(nanos(Value::Text(Text::from(&*long)), unit), None, "{digits} {unit:?}");
+            }
+        }
+        assert_eq!(nanos(Value::Float(1e29), Unit::Seconds), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use bumpalo::Bump;
 
 use super::{
+    nesting::Nesting,
     span::{RecordedAs, Span},
     time::{self, Unit},
 };
@@ -74,63 +75,49 @@ impl<'a> Conversation<'a> {
         &self.spans
     }
 
-    /// Put the spans of each turn in the order in which they started, if all of them say when; what started with what is
-    /// around it comes after that. The model in Python, which orders spans that users give it, knows microseconds.
+    /// Put the spans of each turn in the order in which they started, if all of them say when: by the microsecond, which
+    /// is what Python's times know, and of those that started together the outer ones first.
     pub fn sort(&mut self) {
         let depths = self.depths();
-        let started: Vec<Option<i64>> =
-            self.spans.iter().map(|span| time::nanos(span.started_at, Unit::Guess)).collect();
         let starts: Vec<usize> = self.turns.iter().map(|turn| turn.first).chain([self.spans.len()]).collect();
-        let mut order: Vec<usize> = (0..self.spans.len()).collect();
         for bounds in starts.windows(2) {
             let [first, end] = bounds else { continue };
-            let (Some(own), Some(started)) = (order.get_mut(*first..*end), started.get(*first..*end)) else { continue };
-            if started.iter().all(Option::is_some) {
-                own.sort_by_key(|&place| (started[place - first].map(|nanos| nanos.div_euclid(1000)), depths[place]));
-            }
-        }
-        if !order.is_sorted() {
-            self.spans = order.into_iter().map(|place| self.spans[place]).collect();
+            let Some(spans) = self.spans.get_mut(*first..*end) else { continue };
+            let started = |span: &Span<'a>| Some(time::nanos(span.started_at, Unit::Guess)?.div_euclid(1000));
+            let Some(times) = spans.iter().map(started).collect::<Option<Vec<i64>>>() else { continue };
+            let depths = depths.iter().skip(*first).chain(std::iter::repeat(&0));
+            let mut all: Vec<((i64, usize), Span<'a>)> =
+                times.into_iter().zip(depths.copied()).zip(spans.iter().copied()).collect();
+            all.sort_by_key(|(key, _)| *key);
+            spans.iter_mut().zip(all).for_each(|(span, (_, sorted))| *span = sorted);
         }
     }
 
-    /// How many spans are around each one. The first span of a circle, in the order of the log, has none.
+    /// How many spans are around each; none are known of in a log without parents. Of several spans with the id of a
+    /// parent the first in the same turn is meant.
     fn depths(&self) -> Vec<usize> {
-        let mut depths = vec![0; self.spans.len()];
         if self.spans.iter().all(|span| span.parent_id.is_none()) {
-            return depths;
+            return Vec::new();
         }
-        let mut places: HashMap<Text<'a>, usize> = HashMap::new();
-        for (place, span) in self.spans.iter().enumerate() {
-            if let Some(id) = span.id {
-                places.entry(id).or_insert(place);
-            }
-        }
-        let mut is_known = vec![false; self.spans.len()];
-        for start in 0..self.spans.len() {
-            let (mut path, mut next) = (Vec::new(), Some(start));
-            while let Some(place) = next.filter(|&place| !is_known[place]) {
-                is_known[place] = true;
-                path.push(place);
-                next = self.spans[place].parent_id.and_then(|id| places.get(&id)).copied();
-            }
-            let circle = next.and_then(|next| path.iter().position(|&place| place == next));
-            if let Some(entry) = circle {
-                let first = (entry..path.len()).min_by_key(|&at| path[at]).unwrap_or(entry);
-                let rest = path.split_off(first + 1);
-                for (depth, &place) in path.iter().rev().enumerate() {
-                    depths[place] = depth;
+        let mut everywhere = HashMap::new();
+        let mut own = HashMap::new();
+        let mut place = 0;
+        for (turn, (_, spans)) in self.turns().enumerate() {
+            for id in spans.iter().map(|span| span.id) {
+                if let Some(id) = id {
+                    everywhere.entry(id).or_insert(place);
+                    own.entry((turn, id)).or_insert(place);
                 }
-                next = path.get(entry).copied();
-                path = rest;
-            }
-            let mut depth = next.map_or(0, |place| depths[place] + 1);
-            for place in path.into_iter().rev() {
-                depths[place] = depth;
-                depth += 1;
+                place += 1;
             }
         }
-        depths
+        let parent = |turn: usize, span: &Span<'a>| {
+            let id = span.parent_id?;
+            own.get(&(turn, id)).or_else(|| everywhere.get(&id)).copied()
+        };
+        let parents = self.turns().enumerate();
+        let parents = parents.flat_map(|(turn, (_, spans))| spans.iter().map(move |span| (turn, span)));
+        Nesting::new(parents.map(|(turn, span)| parent(turn, span)).collect()).depths
     }
 
     pub fn spans_mut(&mut self) -> &mut [Span<'a>] {
@@ -367,14 +354,29 @@ impl<'a> Listener<'a> {
     }
 
     pub fn finish(self) -> Conversation<'a> {
-        let mut telling = Telling::default();
+        self.told(|telling, _, answer| telling.only_answered(answer))
+    }
+
+    /// The same without the results that nothing called for, and which of all that was answered these are.
+    pub fn finish_called(self) -> (Conversation<'a>, Vec<usize>) {
+        let mut left_out = Vec::new();
+        (self.told(|_, number, _| left_out.push(number)), left_out)
+    }
+
+    fn told(self, mut uncalled: impl FnMut(&mut Telling<'a>, usize, Answer<'a>)) -> Conversation<'a> {
+        let (mut telling, mut number) = (Telling::default(), 0);
         for event in self.events {
             match event {
                 Event::Asked(text) => telling.asked(text),
                 Event::Said(text) => telling.said(text),
                 Event::Called(span) => telling.called(span, true),
                 Event::Done(span) => telling.called(span, false),
-                Event::Answered(answer) => telling.answered(answer),
+                Event::Answered(answer) => {
+                    if !telling.answered(answer) {
+                        uncalled(&mut telling, number, answer);
+                    }
+                    number += 1;
+                }
             }
         }
         telling.conversation
@@ -441,13 +443,14 @@ impl<'a> Telling<'a> {
         self.conversation.spans.push(span);
     }
 
-    fn answered(&mut self, answer: Answer<'a>) {
+    /// Was there a call?
+    fn answered(&mut self, answer: Answer<'a>) -> bool {
         self.pending.ends_step();
         if let Some(span) = self.pending.take(&answer).and_then(|place| self.conversation.spans.get_mut(place)) {
             span.output = answer.output;
             span.status = answer.status.or(span.status);
             span.error = answer.error.or(span.error);
-            return;
+            return true;
         }
         // The id is that of a call that has its answer: a log that repeats itself, or the answer that counts.
         if let Some(span) = self.pending.last(&answer).and_then(|place| self.conversation.spans.get_mut(place)) {
@@ -459,8 +462,13 @@ impl<'a> Telling<'a> {
                 span.status = answer.status;
                 span.error = answer.error;
             }
-            return;
+            return true;
         }
+        false
+    }
+
+    /// A call of which only the result is known.
+    fn only_answered(&mut self, answer: Answer<'a>) {
         let span = Span {
             id: answer.id,
             output: answer.output,
@@ -736,6 +744,18 @@ mod tests {
         assert_eq!(outputs(&calls, &[first, first]), ["a 1"]);
         assert_eq!(outputs(&calls, &[first, other, answer(Some("z"), Some("n"), 3)]), ["a 2", "n 3?"]);
         assert_eq!(outputs(&calls, &[answer(None, None, 1), answer(None, None, 1)]), ["a 1", "unknown tool 1?"]);
+    }
+
+    #[test]
+    fn answers_that_nothing_called_for_may_be_left_out() {
+        let mut listener = Listener::default();
+        listener.answered(answer(Some("z"), None, 0));
+        listener.called(call(Some("x"), "a"));
+        listener.answered(answer(Some("x"), None, 1));
+        listener.answered(answer(Some("x"), None, 1));
+        listener.answered(answer(None, Some("b"), 2));
+        let (conversation, left_out) = listener.finish_called();
+        assert_eq!((conversation.spans().len(), left_out), (1, vec![0, 3]));
     }
 
     #[test]

@@ -71,6 +71,10 @@ fn trajectory<'a>(reading: &mut Reading<'a>, trajectory: Value<'a>, level: usize
             return Ok(());
         }
         let said = reading.said(step.get("message")).filter(|_| level == 0);
+        if source != "agent" && !reading.list(step, TOOL_CALLS).is_empty() {
+            let error = Error::value("only steps of an agent have calls");
+            reading.problems.push(error.at_key(Text::from(TOOL_CALLS)));
+        }
         match source {
             "user" if level == 0 => reading.listener.asked(said),
             "agent" => {
@@ -228,7 +232,8 @@ mod tests {
                     {"source_call_id": "1", "content": null},
                     {"content": "The lights went out."},
                     {"source_call_id": "3", "subagent_trajectory_ref": [{"trajectory_id": "t2"}]}]}},
-                {"step_id": 4, "source": "agent", "message": "Done.", "tool_calls": [{"arguments": {}}, 7]}],
+                {"step_id": 4, "source": "agent", "message": "Done.", "tool_calls": [{"arguments": {}}, 7]},
+                {"step_id": 5, "source": "system", "message": "x", "tool_calls": [{"function_name": "f"}]}],
                 "subagent_trajectories": [
                     {"schema_version": "ATIF-v1.8", "trajectory_id": "t1", "agent": {"name": "other"}, "steps": [
                         {"source": "agent", "message": "x", "tool_calls": [{"function_name": "a", "arguments": {}}]}]},
@@ -247,6 +252,7 @@ mod tests {
                 "  a({}) = null @other",
                 "problem [0].steps[4].tool_calls[0]: a tool call without a name; it is given as function_name",
                 "problem [0].steps[4].tool_calls[1]: expected a tool call, an object, got a number",
+                "problem [0].steps[5].tool_calls: only steps of an agent have calls",
                 "problem [0].subagent_trajectories[2]: expected an ATIF trajectory, an object, got a number",
             ],
         );

@@ -131,7 +131,11 @@ fn message<'a>(reading: &mut Reading<'a>, message: Value<'a>, calls: &mut usize)
                 reading.listener.answered(answer(id, output));
                 Ok(())
             }
-            None => Ok(()),
+            None => match parts::text(part, &[TYPE]) {
+                Some(kind) => parts::reject_calls(kind, "the type of a part", &["text", TOOL_CALL, TOOL_RESULT])
+                    .map_err(|error| error.at_key(Text::from(TYPE))),
+                None => Ok(()),
+            },
         });
     }
     // As in a chat.
@@ -198,6 +202,7 @@ mod tests {
                     {"run_id": "r", "role": "tool", "tool_call_id": "1", "content": [
                         {"type": "tool_result", "tool_result": {"state": "late"}}]},
                     {"role": "robot"},
+                    {"role": "assistant", "content": [{"type": "mcp_call", "name": "f"}]},
                     {"role": "assistant", "content": [{"type": "text", "text": "It is late."}]}],
                  "ground_truth": [["look_up", "notify"], {"look_up": {"id": 42}}]},
                 {"query": "Hi", "response": "Hello.", "tool_definitions": [{"name": "greet"}],
@@ -215,6 +220,7 @@ mod tests {
                 r#"# - (not reported) expected_tool_calls=[{"name": "greet"}]"#,
                 "Hi → Hello.",
                 r#"problem [0].response[2].role: the role of a message is one of user, assistant, tool, system, developer, not "robot""#,
+                r#"problem [0].response[3].content[0].type: the type of a part is one of text, tool_call, tool_result, not "mcp_call""#,
             ],
         );
     }

@@ -39,7 +39,8 @@ const SUBAGENT: &[&str] = &["subagent_type"];
 /// What only entries with a message have, one of them.
 const OWN: &[&str] = &["uuid", "sessionId", "isSidechain", "parent_tool_use_id", "session_id"];
 /// Entries with nothing that was asked, said or called.
-const SILENT: &[&str] = &["result", "system", "summary", "attachment", "stream_event", "tool_progress"];
+const SILENT: &[&str] =
+    &["result", "system", "summary", "attachment", "stream_event", "tool_progress", "tool_use_summary"];
 /// Entries that stand in the name of the user, and that they didn't write.
 const NOT_ASKED: &[&str] = &["isMeta", "isCompactSummary", "isSynthetic", "isVisibleInTranscriptOnly"];
 /// What such entries begin with where they have no mark.
@@ -220,11 +221,12 @@ fn read_session<'a>(found: &mut Found<'a>, mut records: Vec<(usize, Value<'a>)>)
     let counting = counting(&records, &lines, is_of_one);
     let mut agents = Agents::new(found.reader, &lines);
     lines.retain(|line| line.is_inner || counting.contains(&line.place));
-    let mut telling = Telling { session, command: None, message_id: None, texts: Vec::new() };
+    let mut telling = Telling { session, command: None, message_id: None, texts: Vec::new(), place: 0 };
     for line in &lines {
         let agent = if line.is_inner { agents.of(line) } else { None };
         telling.tell(line, agent);
     }
+    telling.end();
     let mut session = telling.session;
     let result =
         records.iter().rev().map(|(_, record)| *record).find(|record| word(*record, TYPE, &["result"]).is_some());
@@ -349,9 +351,10 @@ struct Telling<'a> {
     session: Session<'a>,
     /// A command of the user. If the model answers, it was asked with it.
     command: Option<Text<'a>>,
-    /// The message that is told at the moment, and what it says.
+    /// The message that is told at the moment, what it says, and the place of the last of it.
     message_id: Option<Text<'a>>,
     texts: Vec<Text<'a>>,
+    place: usize,
 }
 
 impl<'a> Telling<'a> {
@@ -390,16 +393,23 @@ impl<'a> Telling<'a> {
         let Some(text) = text else { return };
         if line.is_by_user {
             self.command = None;
+            self.end();
             return;
         }
         if message_id.is_none() || message_id != self.message_id {
-            self.texts.clear();
+            self.end();
         }
         self.message_id = message_id;
         self.texts.push(text);
-        if self.texts.len() > 1 {
-            self.session.said(parts::joined(reader, &self.texts));
+        self.place = self.session.last();
+    }
+
+    /// All that the message says is one text, which stands where the last of it did.
+    fn end(&mut self) {
+        if let Some(text) = parts::joined(self.session.reader(), &self.texts).filter(|_| self.texts.len() > 1) {
+            self.session.say_instead(self.place, text);
         }
+        self.texts.clear();
     }
 }
 
@@ -471,6 +481,32 @@ mod tests {
                 r#"  mcp__files__read({"path": "b"}) = "no" #t2 is error 2026-01-01T12:00:03Z–2026-01-01T12:00:05Z"#,
             ],
         );
+    }
+
+    #[test]
+    fn a_message_of_many_entries_takes_linear_time() {
+        let entry = |place: usize| {
+            format!(
+                r#"{{"type": "assistant", "sessionId": "s", "message": {{"id": "m", "role": "assistant", "content": [
+                    {{"type": "tool_use", "id": "{place}", "name": "f", "input": {{}}}}, {{"type": "text", "text": "{place}"}}]}}}},
+                {{"type": "user", "sessionId": "s", "message": {{"role": "user", "content": [
+                    {{"type": "tool_result", "tool_use_id": "{place}", "content": ""}}]}}}}"#
+            )
+        };
+        let entries: Vec<_> = (0..20_000).map(entry).collect();
+        let bump = bumpalo::Bump::new();
+        let text = format!("[{}]", entries.join(","));
+        let (Value::Array(records), reader) = Reader::parse(text.as_bytes(), &bump).unwrap() else { panic!("a list") };
+        let (mut found, before) = (Found::new(reader), bump.allocated_bytes());
+        read(&mut found, records).unwrap();
+        let words: Vec<_> = (0..20_000).map(|place| place.to_string()).collect();
+        let turns: Vec<_> =
+            found.traces[0].conversation.turns().map(|(turn, spans)| (turn.output, spans.len())).collect();
+        let [(Value::Text(output), 20_000)] = turns[..] else { panic!("one turn") };
+        assert!(output == Text::from(&*words.join("\n")));
+        // A joined text for each entry would take gigabytes.
+        let taken = bump.allocated_bytes() - before;
+        assert!(taken < 64 << 20, "{taken}");
     }
 
     /// An entry by its uuid and its parent's: `?` asks, `!` says, `+` calls, `=` answers.

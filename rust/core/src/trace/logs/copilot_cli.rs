@@ -38,7 +38,7 @@ const AGENT_NAME: &[&str] = &["agentName", "agentDisplayName"];
 const MODEL: &[&str] = &["selectedModel", "model", "newModel"];
 /// The prefixes of events that say nothing else.
 const SILENT: &[&str] =
-    &["session.", "hook.", "assistant.", "user.", "tool.", "subagent.", "system.", "permission.", "skill.", "abort"];
+    &["session.", "hook.", "user.", "subagent.", "system.", "permission.", "skill.", "abort", "tool.user_requested"];
 
 const REQUEST: Keys = Keys { id: CALL_ID, name: &["name"], arguments: &["arguments"] };
 const EXECUTION: Keys = Keys { id: CALL_ID, name: &["toolName"], arguments: &["arguments"] };
@@ -107,12 +107,13 @@ impl<'a> Reading<'a> {
         let Some(kind) = word(record, TYPE, &[ASKED, HOOK, SAID, STARTED, COMPLETED]) else {
             let kind = parts::text(record, &[TYPE]);
             let is_silent = |kind: Text<'_>| SILENT.iter().any(|start| kind.to_utf8().starts_with(start.as_bytes()));
-            let unknown = if kind.is_some_and(is_silent) { Ok(()) } else { check_unknown(kind, record) };
-            let inside = record
-                .get(DATA)
-                .filter(|_| !kind.is_some_and(is_silent))
-                .map_or(Ok(()), |data| check_unknown(kind, data).map_err(|error| error.at_key(Text::from(DATA))));
-            return unknown.and(inside);
+            if kind.is_some_and(is_silent) {
+                return Ok(());
+            }
+            if let Some(data) = record.get(DATA) {
+                check_unknown(kind, data).map_err(|error| error.at_key(Text::from(DATA)))?;
+            }
+            return check_unknown(kind, record);
         };
         let data = match record.get(DATA) {
             Some(data @ Value::Object(_)) => data,
@@ -153,10 +154,10 @@ impl<'a> Reading<'a> {
                 }
             }
             STARTED if parts::text(data, CALL_ID).is_none_or(|id| !self.called.contains(&id)) => {
+                let before = self.session.reading.problems.len();
                 let span = self.session.reading.call(data, &EXECUTION);
-                if let Ok(span) = span {
-                    self.called(span, agent, record);
-                }
+                let read = span.map(|span| self.called(span, agent, record));
+                self.session.locate(before, read, |error| error.at_key(Text::from(DATA)));
             }
             COMPLETED => {
                 let answer = self.answer(data);
@@ -272,17 +273,26 @@ mod tests {
                 {"type": "tool.execution_complete", "data": {"toolCallId": "gone", "success": true}},
                 {"type": "assistant.message"},
                 {"type": "future.event", "data": {"value": 1}},
-                {"type": "future.call", "data": {"toolName": "f"}}
+                {"type": "future.call", "data": {"toolName": "f"}},
+                {"type": "tool.user_requested", "data": {"toolName": "f", "arguments": {}}},
+                {"type": "tool.execution_progress", "data": {"toolCallId": "a", "progressMessage": "x"}},
+                {"type": "tool.future", "data": {"toolName": "f"}},
+                {"type": "assistant.future", "data": {"parts": [{"toolCalls": [{}]}]}},
+                {"type": "tool.execution_start", "data": {"toolCallId": "c"}}
             ]"#,
             &[
                 "# -",
                 "Run → -",
                 r#"  shell("no json") = null #a"#,
                 "  unknown tool(null) = null #b",
+                "  unknown tool(null) = null #c",
                 "problem [2].data.toolRequests[1]: a tool call without a name; it is given as name",
                 "problem [2].data.toolRequests[2]: expected a tool call, an object, got a number",
                 "problem [4].data: expected what an event tells, an object, got null",
                 r#"problem [6].data: an entry of an unknown type, "future.call", which may be a call: it has toolName"#,
+                r#"problem [9].data: an entry of an unknown type, "tool.future", which may be a call: it has toolName"#,
+                r#"problem [10].data: an entry of an unknown type, "assistant.future", which may hold a call: it has toolCalls"#,
+                "problem [11].data: a tool call without a name; it is given as toolName",
                 r#"problem [3]: the result of a call that is not in the log, "gone""#,
             ],
         );

@@ -1,16 +1,20 @@
 //! Sessions of Gemini CLI: one object with all messages, in which a call stands with what came of it; or an entry for
 //! each message, which may come again when more is known of it.
+//!
+//! Entries may also set all messages anew. Where that leaves out the last ones, they were taken back. Where it leaves
+//! out others, the history was made shorter for the model, and what happened before still counts.
 
 use std::collections::HashMap;
 
 use super::{
     Log, Unit,
-    reading::ERROR,
+    reading::{ERROR, at},
     session::{CONTENT, Session, TYPE, check_unknown, without_noise},
 };
 use crate::{
     call::Reader,
     error::Error,
+    show,
     text::Text,
     trace::{
         messages::{
@@ -34,6 +38,7 @@ const GEMINI: &str = "gemini";
 const CALLS: &str = "toolCalls";
 const RESULT: &str = "result";
 const REWIND: &str = "$rewindTo";
+const SET: &str = "$set";
 /// Messages of the tool itself, and changes of what is known of the session.
 const SILENT: &[&str] = &["info", "error", "warning"];
 
@@ -56,7 +61,8 @@ fn read<'a>(found: &mut Found<'a>, records: &[Value<'a>]) -> Result<(), Error> {
     let mut entries = Vec::new();
     for (index, &record) in records.iter().enumerate() {
         match record.get(MESSAGES) {
-            Some(Value::Array(messages)) => {
+            // A header before entries has an empty list.
+            Some(Value::Array(messages @ [_, ..])) => {
                 let place = |error: Error, place| error.at_index(place).at_key(Text::from(MESSAGES)).at_index(index);
                 let messages: Vec<_> = messages.iter().copied().enumerate().collect();
                 read_session(found, parts::text(record, SESSION_ID), &messages, place);
@@ -82,9 +88,17 @@ fn read_session<'a>(
     place: impl Fn(Error, usize) -> Error,
 ) {
     let mut session = Session::new(found.reader);
+    let mut history = History::default();
+    for &(index, entry) in entries {
+        session.inside(|error| place(error, index), |_| history.add(index, entry));
+    }
     let mut model = None;
-    for (index, entry) in latest(entries) {
-        session.inside(|error| place(error, index), |session| message(session, entry));
+    for Written { entry, index, inner } in history.messages {
+        let inside = |error: Error| match inner {
+            Some(inner) => error.at_index(inner).at_key(Text::from(MESSAGES)).at_key(Text::from(SET)),
+            None => error,
+        };
+        session.inside(|error| place(inside(error), index), |session| message(session, entry));
         model = model.or_else(|| parts::text(entry, &["model"]));
     }
     let trace = session.finish(found, place);
@@ -93,29 +107,63 @@ fn read_session<'a>(
 }
 
 /// The messages, each as it was written last, without those that were taken back.
-fn latest<'a>(entries: &[(usize, Value<'a>)]) -> Vec<(usize, Value<'a>)> {
-    let mut latest: Vec<(usize, Value<'a>)> = Vec::new();
-    let mut places: HashMap<Text<'a>, usize> = HashMap::new();
-    for &(index, entry) in entries {
+#[derive(Default)]
+struct History<'a> {
+    messages: Vec<Written<'a>>,
+    places: HashMap<Text<'a>, usize>,
+}
+
+/// A message, the place of the entry with it, and which of the messages it is that are set there.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    entry: Value<'a>,
+    index: usize,
+    inner: Option<usize>,
+}
+
+impl<'a> History<'a> {
+    fn add(&mut self, index: usize, entry: Value<'a>) -> Result<(), Error> {
         if let Some(Value::Text(id)) = entry.get(REWIND) {
-            if let Some(&place) = places.get(&id) {
-                latest.truncate(place);
-                places.retain(|_, other| *other < place);
-            }
-            continue;
+            let Some(&place) = self.places.get(&id) else {
+                let id = show::in_a_sentence(&show::storable(id));
+                let message = format!("a message that is not in the log, {id:?}; it isn't known what was taken back");
+                return Err(Error::value(message).at_key(Text::from(REWIND)));
+            };
+            self.cut(place);
+            return Ok(());
         }
-        match parts::text(entry, &["id"]) {
-            Some(id) => match places.get(&id).and_then(|place| latest.get_mut(*place)) {
-                Some(known) => *known = (index, entry),
-                None => {
-                    places.insert(id, latest.len());
-                    latest.push((index, entry));
-                }
-            },
-            None => latest.push((index, entry)),
+        let Some(Value::Array(messages)) = at(entry, &[SET, MESSAGES]) else {
+            self.write(Written { entry, index, inner: None });
+            return Ok(());
+        };
+        let mut known = self.messages.iter().filter_map(|known| id_of(known.entry));
+        if messages.iter().all(|message| id_of(*message).is_some_and(|id| known.next() == Some(id))) {
+            let last = messages.last().and_then(|last| self.places.get(&id_of(*last)?));
+            self.cut(last.map_or(0, |last| last + 1));
+        }
+        for (inner, &entry) in messages.iter().enumerate() {
+            self.write(Written { entry, index, inner: Some(inner) });
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, written: Written<'a>) {
+        let place = id_of(written.entry).map(|id| *self.places.entry(id).or_insert(self.messages.len()));
+        match place.and_then(|place| self.messages.get_mut(place)) {
+            Some(known) => *known = written,
+            None => self.messages.push(written),
         }
     }
-    latest
+
+    fn cut(&mut self, place: usize) {
+        for id in self.messages.drain(place..).filter_map(|left| id_of(left.entry)) {
+            self.places.remove(&id);
+        }
+    }
+}
+
+fn id_of(entry: Value<'_>) -> Option<Text<'_>> {
+    parts::text(entry, &["id"])
 }
 
 fn message<'a>(session: &mut Session<'a>, message: Value<'a>) -> Result<(), Error> {
@@ -138,7 +186,7 @@ fn message<'a>(session: &mut Session<'a>, message: Value<'a>) -> Result<(), Erro
             }
         }
         Some(_) => {}
-        None if is_header(message) || message.get("$set").is_some() => {}
+        None if is_header(message) || message.get(SET).is_some() => {}
         None => check_unknown(parts::text(message, &[TYPE]), message)?,
     }
     Ok(())
@@ -260,6 +308,34 @@ mod tests {
                 {"id": "5", "type": "user", "content": "three"}
             ]"#,
             &["# s", "one → Wait.", "  f({}) = null #a", "three → -"],
+        );
+        // All messages may be set anew: the last ones were taken back, or earlier ones were made shorter.
+        let call = |id: &str| {
+            format!(
+                r#"{{"id": {id:?}, "type": "gemini", "content": "", "toolCalls": [{{"id": "of {id}",
+            "name": "f", "args": {{}}}}]}}"#
+            )
+        };
+        let set = |messages: &[String]| format!(r#"{{"$set": {{"messages": [{}]}}}}"#, messages.join(","));
+        let header = r#"{"sessionId": "s", "projectHash": "p", "messages": []}"#.to_owned();
+        let summary = r#"{"id": "4", "type": "user", "content": "So far: f"}"#.to_owned();
+        let first = [header, set(&[call("1"), call("2")]), set(&[call("1")])];
+        let entries = [&first[..], &[call("3"), set(&[summary, call("3"), call("5")])]].concat();
+        tells(
+            &LOG,
+            &format!("[{}]", entries.join(",")),
+            &["# s", "- → -", "  f({}) = null #of 1", "  f({}) = null #of 3", "So far: f → -", "  f({}) = null #of 5"],
+        );
+        tells(
+            &LOG,
+            &format!(r#"[{}, {{"$rewindTo": "gone"}}, {}]"#, call("1"), set(&["7".to_owned()])),
+            &[
+                "# -",
+                "- → -",
+                "  f({}) = null #of 1",
+                r#"problem [1]["$rewindTo"]: a message that is not in the log, "gone"; it isn't known what was taken back"#,
+                r#"problem [2]["$set"].messages[0]: expected a message, an object, got a number"#,
+            ],
         );
         leaves(
             &LOG,

@@ -89,6 +89,14 @@ fn read_session<'a>(
     // A table has no order of its own.
     if rows.iter().all(|(_, row)| number(row).is_some()) {
         rows.sort_by_key(|(_, row)| number(row));
+        // Exported twice, as where parts of the table overlap.
+        rows.dedup_by(|row, known| {
+            let is_again = number(&row.1) == number(&known.1);
+            if is_again {
+                *known = *row;
+            }
+            is_again
+        });
     }
     let mut session = Session::new(found.reader);
     for &(index, row) in &rows {
@@ -179,6 +187,9 @@ mod tests {
                 {"id": 4, "session_id": "s", "role": "assistant", "active": 1, "content": "A window."},
                 {"id": 3, "session_id": "s", "role": "tool", "active": 1, "content": "W", "tool_call_id": "x",
                     "tool_name": "see"},
+                {"id": 5, "session_id": "s", "role": "user", "active": 1, "content": "No."},
+                {"id": 2, "session_id": "s", "role": "assistant", "active": 1, "content": "", "timestamp": 1767268800.5,
+                 "tool_calls": "[{\"name\": \"see\", \"arguments\": \"{\\\"a\\\": 1}\"}]"},
                 {"id": 5, "session_id": "s", "role": "user", "active": 0, "content": "No."},
                 {"id": 6, "session_id": "s", "role": "tool", "active": 1, "content": "old", "tool_call_id": "y",
                     "tool_name": "do"},
@@ -198,11 +209,11 @@ mod tests {
                 "  unknown tool(5) = null",
                 "# t",
                 "Other → -",
-                "problem [11]: expected a row of a message, an object, got a number",
-                "problem [7].tool_calls[1]: a tool call without a name; it is given as name",
-                "problem [9].tool_calls: expected a list of tool calls (or of chat messages), got an object",
-                r#"problem [10]: an entry of an unknown type, "critic", which may be a call: it has tool_calls"#,
-                r#"problem [5]: the result of a call that is not in the log, "y""#,
+                "problem [13]: expected a row of a message, an object, got a number",
+                "problem [9].tool_calls[1]: a tool call without a name; it is given as name",
+                "problem [11].tool_calls: expected a list of tool calls (or of chat messages), got an object",
+                r#"problem [12]: an entry of an unknown type, "critic", which may be a call: it has tool_calls"#,
+                r#"problem [7]: the result of a call that is not in the log, "y""#,
             ],
         );
     }

@@ -3,13 +3,17 @@
 //! The messages of a sample tell its turns. Its events tell more of each call, and calls that no message has: those of
 //! other agents, and those before the history was compacted.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    cell::Cell,
+    collections::{HashMap, VecDeque},
+};
 
 use super::{
     Log, Unit,
     reading::{ERROR, Reading, answer, at, has_any, is_list, members_of},
 };
 use crate::{
+    call::Reader,
     error::Error,
     text::Text,
     trace::{
@@ -29,6 +33,7 @@ const MESSAGES: &str = "messages";
 const EVENTS: &str = "events";
 const CONTENT: &str = "content";
 const TOOL_CALLS: &str = "tool_calls";
+const ATTACHMENTS: &str = "attachments";
 const CALL: Keys = Keys { id: &["id"], name: &["function", "name"], arguments: &["arguments"] };
 /// How texts begin that stand elsewhere; the second is how they once did.
 const ATTACHED: &[&[u8]] = &[b"attachment://", b"tc://"];
@@ -71,7 +76,7 @@ fn sample<'a>(found: &mut Found<'a>, sample: Value<'a>, model: Option<Value<'a>>
         return;
     }
     let mut reading = Reading::new(found.reader);
-    let attachments = Attachments::of(sample);
+    let attachments = Attachments::of(found.reader, sample);
     let events = Events::read(&mut reading, sample, &attachments);
     let reported = is_reported(sample);
     let messages = match sample.get(MESSAGES) {
@@ -96,6 +101,7 @@ fn sample<'a>(found: &mut Found<'a>, sample: Value<'a>, model: Option<Value<'a>>
             );
         }
     }
+    reading.problems.extend(attachments.check().err());
     let reader = found.reader;
     let (id, scores) = (parts::id(reader, sample, &["id"]), scores(&reading, sample));
     let trace = reading.finish(found, place);
@@ -165,22 +171,43 @@ fn pooled<'a>(sample: Value<'a>, event: Value<'a>) -> Vec<Value<'a>> {
     ranges.iter().filter_map(range).flatten().copied().take(pool.len()).collect()
 }
 
-/// Long texts, by what is written in their place.
-struct Attachments<'a>(HashMap<&'a [u8], Text<'a>>);
+/// What may be put in the place of references, in bytes: a long text may be referred to again and again.
+const MOST_ATTACHED: usize = 256 << 20;
+
+/// Long texts and their lengths, by what is written in their place.
+struct Attachments<'a> {
+    texts: HashMap<&'a [u8], (Text<'a>, usize)>,
+    /// How many bytes may still be put in place; None if it was tried to put more.
+    room: Cell<Option<usize>>,
+}
 
 impl<'a> Attachments<'a> {
-    fn of(sample: Value<'a>) -> Self {
-        let Some(Value::Object(members)) = sample.get("attachments") else { return Attachments(HashMap::new()) };
+    fn of(reader: Reader<'a>, sample: Value<'a>) -> Self {
         let attachment = |member: &Member<'a>| match (member.key, member.value) {
-            (Text::Utf8(hash), Value::Text(text)) => Some((hash, text)),
+            (Text::Utf8(hash), Value::Text(text)) => Some((hash, (text, text.utf8_in(reader.bump).len()))),
             _ => None,
         };
-        Attachments(members.iter().filter_map(attachment).collect())
+        let texts = match sample.get(ATTACHMENTS) {
+            Some(Value::Object(members)) => members.iter().filter_map(attachment).collect(),
+            _ => HashMap::new(),
+        };
+        Attachments { texts, room: Cell::new(Some(MOST_ATTACHED)) }
+    }
+
+    /// Is there a text that isn't in its place?
+    fn check(&self) -> Result<(), Error> {
+        match self.room.get() {
+            Some(_) => Ok(()),
+            None => {
+                let message = format!("referred to for more than {MOST_ATTACHED} bytes in all; the rest is not read");
+                Err(Error::value(message).at_key(Text::from(ATTACHMENTS)))
+            }
+        }
     }
 
     /// The same value with the texts that were meant.
     fn resolved(&self, reading: &Reading<'a>, value: Value<'a>) -> Value<'a> {
-        if self.0.is_empty() { value } else { self.changed(reading, value).unwrap_or(value) }
+        if self.texts.is_empty() { value } else { self.changed(reading, value).unwrap_or(value) }
     }
 
     /// None: it has nothing to be resolved.
@@ -206,7 +233,9 @@ impl<'a> Attachments<'a> {
     fn text(&self, text: Text<'a>) -> Option<Text<'a>> {
         let Text::Utf8(bytes) = text else { return None };
         let hash = ATTACHED.iter().find_map(|begin| bytes.strip_prefix(*begin))?;
-        self.0.get(hash).copied()
+        let (text, length) = *self.texts.get(hash)?;
+        self.room.set(self.room.get().and_then(|room| room.checked_sub(length)));
+        self.room.get().map(|_| text)
     }
 }
 
@@ -234,6 +263,7 @@ struct Executed<'a> {
     /// It has an end, and so what came of it is known.
     is_done: bool,
     is_claimed: bool,
+    event_id: Option<Text<'a>>,
 }
 
 struct Events<'a> {
@@ -243,13 +273,13 @@ struct Events<'a> {
 
 impl<'a> Events<'a> {
     fn read(reading: &mut Reading<'a>, sample: Value<'a>, attachments: &Attachments<'a>) -> Self {
-        let agents = Agents::of(sample);
+        let mut agents = Agents::of(sample);
         let mut events = Events { executed: Vec::new(), by_id: HashMap::new() };
         // What else happened is not of interest, whatever it looks like.
         if !is_list(sample.get(EVENTS)) {
             return events;
         }
-        events.within(reading, sample, attachments, &agents);
+        events.within(reading, sample, attachments, &mut agents);
         events
     }
 
@@ -258,7 +288,7 @@ impl<'a> Events<'a> {
         reading: &mut Reading<'a>,
         holder: Value<'a>,
         attachments: &Attachments<'a>,
-        agents: &Agents<'a>,
+        agents: &mut Agents<'a>,
     ) {
         reading.each(holder, EVENTS, |reading, event| {
             let kind = word(event, "event", &["tool", "subtask"]);
@@ -278,7 +308,7 @@ impl<'a> Events<'a> {
         reading: &mut Reading<'a>,
         event: Value<'a>,
         attachments: &Attachments<'a>,
-        agents: &Agents<'a>,
+        agents: &mut Agents<'a>,
     ) -> Result<(), Error> {
         let value = |key| attachments.resolved(reading, event.get(key).unwrap_or(Value::Null));
         let (arguments, result, error) = (value("arguments"), value("result"), value(ERROR));
@@ -294,10 +324,18 @@ impl<'a> Events<'a> {
             ended_at: reading.time(event, &["completed"], Since::Guess),
             ..with_error(reading, span, Some(error), failed)
         };
-        if let Some(id) = span.id {
-            self.by_id.entry(id).or_default().push_back(self.executed.len());
+        let event_id = parts::text(event, &["uuid"]);
+        let executed = Executed { span, is_done, is_claimed: false, event_id };
+        let places = span.id.map(|id| self.by_id.entry(id).or_default());
+        let last = places.as_ref().and_then(|places| self.executed.get_mut(*places.back()?));
+        match last {
+            // Told again when it had come to an end, or by who wrote events twice.
+            Some(last) if last.event_id == event_id && (event_id.is_some() || !last.is_done) => *last = executed,
+            _ => {
+                places.into_iter().for_each(|places| places.push_back(self.executed.len()));
+                self.executed.push(executed);
+            }
         }
-        self.executed.push(Executed { span, is_done, is_claimed: false });
         Ok(())
     }
 }
@@ -346,17 +384,22 @@ impl<'a> Agents<'a> {
         Agents(begins.filter_map(span).collect())
     }
 
-    fn around(&self, span: Value<'a>) -> Option<Text<'a>> {
-        let Value::Text(mut id) = span else { return None };
-        // Spans that are inside of themselves would have no end.
-        for _ in 0..self.0.len() {
-            let around = self.0.get(&id)?;
-            if around.agent.is_some() {
-                return around.agent;
-            }
-            id = around.parent?;
+    /// What was found is remembered of all spans on the way, so that each is stepped through once; as they forget what
+    /// they are inside of, those inside of themselves have an end, too.
+    fn around(&mut self, span: Value<'a>) -> Option<Text<'a>> {
+        let Value::Text(first) = span else { return None };
+        let (mut path, mut next, mut agent) = (Vec::new(), Some(first), None);
+        while let Some(around) = next.and_then(|id| self.0.get_mut(&id)) {
+            agent = around.agent;
+            path.extend(next);
+            next = around.parent.take().filter(|_| agent.is_none());
         }
-        None
+        for id in path {
+            if let Some(around) = self.0.get_mut(&id) {
+                around.agent = agent;
+            }
+        }
+        agent
     }
 }
 
@@ -435,6 +478,11 @@ impl<'t, 'a> Telling<'t, 'a> {
             }
             "tool" => {
                 let id = parts::id(reading.reader, message, &["tool_call_id"]);
+                // The message with the call is not there any more, but its event is.
+                let place = id.filter(|id| !self.answered.contains_key(id)).and_then(|id| self.events.by_id.get(&id));
+                if let Some(place) = place.and_then(|places| places.front().copied()) {
+                    self.tell_others(reading, place + 1);
+                }
                 if self.is_answered(id) {
                     return Ok(());
                 }
@@ -651,6 +699,88 @@ mod tests {
                 "Hi → -",
             ],
         );
+    }
+
+    #[test]
+    fn an_event_counts_once() {
+        let event = |more: &str| {
+            format!(r#"{{"event": "tool", "function": "f", "arguments": {{}}, "span_id": "inner", {more}}}"#)
+        };
+        let events = [
+            // Inside of themselves.
+            r#"{"event": "span_begin", "id": "inner", "parent_id": "outer"}"#.to_owned(),
+            r#"{"event": "span_begin", "id": "outer", "parent_id": "inner"}"#.to_owned(),
+            event(r#""id": "1", "result": "early""#),
+            event(r#""id": "2", "uuid": "u", "pending": true"#),
+            event(r#""id": "2", "uuid": "u", "result": "two""#),
+            event(r#""id": "2", "uuid": "u", "result": "two""#),
+            event(r#""id": "3", "pending": true"#),
+            event(r#""id": "3", "result": "three""#),
+            event(r#""id": "3", "result": "again""#),
+            event(r#""id": "4", "uuid": "v", "pending": true"#),
+            event(r#""id": "4", "uuid": "w", "result": "attachment://self""#),
+        ]
+        .join(", ");
+        // Of the first call only the result is among the messages.
+        tells(
+            &LOG,
+            &format!(
+                r#"[{{"id": "a", "epoch": 1, "target": "", "events": [{events}],
+                "attachments": {{"self": "attachment://self"}}, "messages": [
+                    {{"role": "tool", "tool_call_id": "1", "content": "early"}},
+                    {{"role": "assistant", "content": "", "tool_calls": [
+                        {{"id": "2", "function": "f", "arguments": {{}}}}, {{"id": "3", "function": "f", "arguments": {{}}}}]}}]}}]"#
+            ),
+            &[
+                r#"# a test a epoch=1 target="""#,
+                "- → -",
+                r#"  f({}) = "early" #1"#,
+                r#"  f({}) = "two" #2"#,
+                r#"  f({}) = "three" #3"#,
+                r#"  f({}) = "again" #3"#,
+                "  f({}) = null #4",
+                r#"  f({}) = "attachment://self" #4"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_put_in_place_only_so_often() {
+        let event = r#"{"event": "tool", "function": "f", "arguments": {}, "result": "attachment://a"}"#;
+        let sample = format!(
+            r#"{{"id": 1, "epoch": 1, "target": "", "attachments": {{"a": "{}"}}, "events": [{}]}}"#,
+            "x".repeat(1 << 20),
+            vec![event; 300].join(",")
+        );
+        let bump = bumpalo::Bump::new();
+        let (sample, reader) = Reader::parse(sample.as_bytes(), &bump).unwrap();
+        let mut found = Found::new(reader);
+        read(&mut found, &[sample]).unwrap();
+        let is_read = |span: &&Span<'_>| matches!(span.output, Value::Text(Text::Utf8(text)) if text.len() == 1 << 20);
+        assert_eq!(found.traces[0].spans().iter().filter(is_read).count(), 256);
+        let problems: Vec<_> = found.problems.iter().map(ToString::to_string).collect();
+        let problem = "[0].attachments: referred to for more than 268435456 bytes in all; the rest is not read";
+        assert_eq!(problems, [problem]);
+    }
+
+    #[test]
+    fn spans_are_stepped_through_once() {
+        let begins = |place: usize| {
+            let kind = if place == 0 { "agent" } else { "tool" };
+            format!(
+                r#"{{"event": "span_begin", "id": "{place}", "parent_id": "{}", "type": "{kind}", "name": "a"}}"#,
+                place.wrapping_sub(1)
+            )
+        };
+        let events: Vec<_> = (0..100_000).map(begins).collect();
+        let text = format!(r#"{{"events": [{}]}}"#, events.join(","));
+        let bump = bumpalo::Bump::new();
+        let (sample, _) = Reader::parse(text.as_bytes(), &bump).unwrap();
+        let mut agents = Agents::of(sample);
+        for place in (0..100_000).rev() {
+            let id = bump.alloc_str(&place.to_string());
+            assert!(agents.around(Value::Text(Text::from(&*id))).is_some());
+        }
     }
 
     #[test]

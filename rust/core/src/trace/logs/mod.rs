@@ -1,4 +1,7 @@
 //! Logs of evaluations and of coding agents: one file for each, which says what a record is and how it is read.
+//!
+//! In logs of evaluations a result without a call is a span of its own, as everywhere (see `turns.rs`); in those of coding
+//! agents it is a problem (see `session.rs`).
 
 mod adk_eval;
 mod aimon;
@@ -39,12 +42,12 @@ pub struct Log {
     /// What people call it, for errors: "a trajectory of SWE-agent".
     pub title: &'static str,
     pub unit: Unit,
-    /// Does this record look like one? Decided by keys that no other format has, not by the place in the table. It is asked
-    /// of the first records of a file, of which the first may be a header or be broken.
+    /// Does this record look like one? Decided by keys that no other format has, not by the place in the table. It is
+    /// asked of the first records of a file, of which the first may be a header or be broken.
     pub fits: fn(Value<'_>) -> bool,
     /// Read records: one of them, or all of a file, as `unit` says. Paths of errors begin with the place of the record
-    /// in the list, also if it holds only one. What can't be read of a record is a problem in `Found`, and the rest is read;
-    /// an error means that nothing of them can.
+    /// in the list, also if it holds only one. What can't be read of a record is a problem in `Found`, and the rest is
+    /// read; an error means that nothing of them can.
     pub read: for<'a> fn(&mut Found<'a>, &[Value<'a>]) -> Result<(), Error>,
 }
 

@@ -157,9 +157,10 @@ fn block<'a>(session: &mut Session<'a>, block: Value<'a>, at: Value<'a>) -> Resu
         }
         Some(_) => Ok(None),
         None => {
-            if let Some(kind) = parts::text(block, &[TYPE]) {
-                reject_calls(kind, "the type of a block", &["text", THINKING, CALL])
-                    .map_err(|error| error.at_key(Text::from(TYPE)))?;
+            match parts::text(block, &[TYPE]) {
+                Some(kind) => reject_calls(kind, "the type of a block", &["text", THINKING, CALL])
+                    .map_err(|error| error.at_key(Text::from(TYPE)))?,
+                None => check_unknown(None, block)?,
             }
             Ok(content_text(Some(block), session.reader().bump))
         }

@@ -1,11 +1,12 @@
 //! Events of OpenHands: actions with what was observed of them, as its first version writes them or its SDK. Its
 //! evaluations write the events of each run into a record.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Log, Unit,
     reading::{ERROR, Reading, answer, at, has_any, is_list},
+    session::check_unknown,
 };
 use crate::{
     error::Error,
@@ -67,6 +68,8 @@ const NO_ARGUMENTS: &[&str] =
 const RESULTS: &[&str] = &["ObservationEvent", "UserRejectObservation", "AgentErrorEvent"];
 const MESSAGE_EVENT: &str = "MessageEvent";
 const ACTION_EVENT: &str = "ActionEvent";
+/// Events of the SDK that look like calls, and aren't.
+const SILENT: &[&str] = &["SystemPromptEvent", "HookExecutionEvent"];
 
 const CALL: Keys =
     Keys { id: &[CALL_ID, "id"], name: &["tool_name", "name", "function_name"], arguments: &["arguments"] };
@@ -166,6 +169,8 @@ fn events_of<'a>(record: Value<'a>) -> Vec<Value<'a>> {
 struct Told<'a> {
     /// Of the first version: what was observed, by the action that caused it.
     causes: HashMap<i64, Value<'a>>,
+    /// The actions that are there.
+    actions: HashSet<i64>,
     /// Of the SDK: the ids of calls by those of their actions, where both are known.
     ids: HashMap<Text<'a>, Text<'a>>,
     model: Option<Text<'a>>,
@@ -175,6 +180,9 @@ impl<'a> Told<'a> {
     fn note(&mut self, event: Value<'a>) {
         if let (Some(Value::Int(cause)), Some(Value::Text(_))) = (event.get("cause"), event.get(OBSERVATION)) {
             self.causes.entry(cause).or_insert(event);
+        }
+        if let (Some(Value::Int(id)), Some(Value::Text(_))) = (event.get("id"), event.get(ACTION)) {
+            self.actions.insert(id);
         }
         if word(event, KIND, &[ACTION_EVENT]).is_some()
             && let (Some(own), Some(id)) = (parts::text(event, &["id"]), parts::text(event, &[CALL_ID]))
@@ -202,14 +210,20 @@ impl<'a> Told<'a> {
                 self.sdk_result(reading, event);
                 Ok(())
             }
-            Some(_) => Ok(()),
+            Some(kind) if SILENT.iter().any(|silent| kind.is(silent)) => Ok(()),
+            Some(kind) => {
+                let known = [MESSAGE_EVENT, ACTION_EVENT, RESULTS[0], RESULTS[1], RESULTS[2]];
+                parts::reject_calls(kind, "the kind of an event", &known)
+                    .map_err(|error| error.at_key(Text::from(KIND)))?;
+                check_unknown(Some(kind), event)
+            }
             None => self.action(reading, event),
         }
     }
 
     /// An action of the first version, together with what was observed of it.
     fn action(&mut self, reading: &mut Reading<'a>, event: Value<'a>) -> Result<(), Error> {
-        let Some(action) = parts::text(event, &[ACTION]) else { return Ok(()) };
+        let Some(action) = parts::text(event, &[ACTION]) else { return self.observation(reading, event) };
         let args = event.get("args").unwrap_or(Value::Null);
         let said = |key: &str| parts::text(args, &[key]).filter(|text| !text.is_blank());
         let source = word(event, "source", &[USER, AGENT]);
@@ -255,14 +269,8 @@ impl<'a> Told<'a> {
         };
         match observed {
             Some(observed) => {
-                span.output = reading.output(observed, &["content"]);
+                (span.output, span.status) = self::observed(reading, observed);
                 span.ended_at = reading.time(observed, &["timestamp"], Since::Guess);
-                span.status = match word(observed, OBSERVATION, &[ERROR, "user_rejected"]) {
-                    Some(ERROR) => Some(Text::from(ERROR)),
-                    Some(_) => Some(Text::from("rejected")),
-                    None if matches!(observed.get("success"), Some(Value::False)) => Some(Text::from(ERROR)),
-                    None => None,
-                };
                 reading.listener.done(span);
             }
             None => reading.listener.called(span),
@@ -271,6 +279,18 @@ impl<'a> Told<'a> {
         if action.is("finish") {
             let message = parts::text(event, &["message"]);
             reading.listener.said(said("final_thought").or_else(|| said("thought")).or(message));
+        }
+        Ok(())
+    }
+
+    /// What was observed is told with its action. Where the log begins after that, it is a result without a call.
+    fn observation(&self, reading: &mut Reading<'a>, event: Value<'a>) -> Result<(), Error> {
+        let Some(Value::Text(_)) = event.get(OBSERVATION) else { return check_unknown(None, event) };
+        let Some(metadata @ Value::Object(_)) = event.get(METADATA) else { return Ok(()) };
+        if matches!(event.get("cause"), Some(Value::Int(cause)) if !self.actions.contains(&cause)) {
+            let (output, status) = observed(reading, event);
+            let (id, name) = (parts::id(reading.reader, metadata, &[CALL_ID]), parts::text(metadata, CALL.name));
+            reading.listener.answered(Answer { name, status, ..answer(id, output) });
         }
         Ok(())
     }
@@ -338,6 +358,17 @@ impl<'a> Told<'a> {
     }
 }
 
+/// What an observation of the first version says of its action.
+fn observed<'a>(reading: &mut Reading<'a>, observed: Value<'a>) -> (Value<'a>, Option<Text<'a>>) {
+    let status = match word(observed, OBSERVATION, &[ERROR, "user_rejected"]) {
+        Some(ERROR) => Some(Text::from(ERROR)),
+        Some(_) => Some(Text::from("rejected")),
+        None if matches!(observed.get("success"), Some(Value::False)) => Some(Text::from(ERROR)),
+        None => None,
+    };
+    (reading.output(observed, &["content"]), status)
+}
+
 /// The call as the model wrote it: the one of its response with the same id.
 fn requested<'a>(metadata: Value<'a>) -> Option<Value<'a>> {
     let Some(Value::Array(choices)) = at(metadata, &["model_response", "choices"]) else { return None };
@@ -373,6 +404,9 @@ mod tests {
                 {"id": 5, "source": "agent", "observation": "error", "cause": 4, "content": "no", "extras": {}},
                 {"id": 6, "source": "agent", "action": "change_agent_state", "args": {"agent_state": "finished"}},
                 {"id": 7, "source": "agent", "action": "finish", "message": "All done!", "args": {"outputs": {}, "thought": ""}},
+                {"id": 9, "source": "agent", "observation": "run", "cause": 8, "content": "cut", "extras": {},
+                 "tool_call_metadata": {"function_name": "execute_bash", "tool_call_id": "z"}},
+                {"id": 10, "source": "agent", "type": "future", "tool": {"name": "f"}},
                 7
             ]"#,
             &[
@@ -381,7 +415,9 @@ mod tests {
                 r#"  execute_bash({"command": "mv a b"}) = "" #x is error 2026-01-27T22:45:13.5Z–2026-01-27T22:45:14Z"#,
                 r#"  browse({"url": "x"}) = "no" is error"#,
                 r#"  finish({"outputs": {}}) = null"#,
-                "problem [8]: expected an event of OpenHands, an object, got a number",
+                r#"  execute_bash(null) = "cut" #z (only answered)"#,
+                "problem [9]: an entry of an unknown type, which may be a call: it has tool",
+                "problem [10]: expected an event of OpenHands, an object, got a number",
             ],
         );
     }
@@ -407,6 +443,9 @@ mod tests {
                 {"kind": "ObservationEvent", "observation": {"content": [{"type": "text", "text": "ready"}]}},
                 {"kind": "ActionEvent", "id": "a5", "tool_name": "finish", "tool_call_id": "c5",
                  "action": {"kind": "FinishAction", "message": "Done."}},
+                {"kind": "SystemPromptEvent", "source": "agent", "tools": [{"name": "terminal"}]},
+                {"kind": "ACPToolCallEvent", "source": "agent", "tool_call_id": "c6", "title": "ls", "raw_input": {}},
+                {"kind": "FutureEvent", "steps": [{"type": "tool_use", "name": "f", "input": {}}]},
                 {"kind": "MessageEvent", "source": "agent", "llm_message": {"content": []}}]}]"#,
             &[
                 "# -",
@@ -418,6 +457,8 @@ mod tests {
                 r#"  finish({"message": "Done."}) = null #c5"#,
                 "problem [0].items[0]: expected an event of OpenHands, an object, got null",
                 "problem [0].items[5]: a tool call without a name; it is given as tool_name or name or function_name",
+                r#"problem [1].items[6].kind: the kind of an event is one of MessageEvent, ActionEvent, ObservationEvent, UserRejectObservation, AgentErrorEvent, not "ACPToolCallEvent""#,
+                r#"problem [1].items[7]: an entry of an unknown type, "FutureEvent", which may hold a call: it has tool_use"#,
             ],
         );
     }

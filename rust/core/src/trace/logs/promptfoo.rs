@@ -182,11 +182,12 @@ fn paragraphs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+const CALLS: &[&str] = &["tool_use", "function_call", "tool_call"];
 const WRAPPERS: &[&str] = &["function", "functionCall", "function_call", "toolUse"];
 
 fn is_call(value: Value<'_>) -> bool {
     let has_name = |value: Value<'_>| parts::text(value, CALL.name).is_some();
-    let is_kind = word(value, "type", &["tool_use", "function_call", "tool_call"]).is_some();
+    let is_kind = word(value, "type", CALLS).is_some();
     WRAPPERS.iter().any(|key| value.get(key).is_some_and(has_name))
         || has_name(value) && (is_kind || has_any(value, &["arguments", "args"]))
 }
@@ -194,6 +195,10 @@ fn is_call(value: Value<'_>) -> bool {
 /// A call of OpenAI's, Anthropic's, Google's or Amazon's; what stands among them says something.
 fn call<'a>(reading: &mut Reading<'a>, item: Value<'a>) -> Result<(), Error> {
     if !is_call(item) {
+        if let Some(kind) = parts::text(item, &["type"]) {
+            parts::reject_calls(kind, "the type of an item", CALLS)
+                .map_err(|error| error.at_key(Text::from("type")))?;
+        }
         let said = parts::text(item, &["text"]);
         reading.listener.said(said);
         return Ok(());
@@ -240,7 +245,7 @@ mod tests {
                 {"id": "r0", "promptIdx": 0, "testIdx": 4, "prompt": {"raw": "Refund 42"}, "success": true, "score": 1,
                  "provider": {"id": "openai:m"}, "vars": {},
                  "testCase": {"assert": [{"type": "tool-call-f1", "value": ["look_up", "refund"]}]},
-                 "response": {"output": [{"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{\"id\": 42}"}}, 7]}},
+                 "response": {"output": [{"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{\"id\": 42}"}}, 7, {"type": "tool_call_of_another"}]}},
                 {"testIdx": 1, "prompt": {"raw": "[{\"role\": \"system\", \"content\": \"Be kind.\"}, {\"role\": \"user\", \"content\": \"Hi\"}]"},
                  "vars": {}, "testCase": {"assert": [{"type": "tool-call-f1", "value": "a, b"}]},
                  "response": {"output": "I look.\n\n{\"type\": \"tool_use\", \"id\": \"2\", \"name\": \"look_up\", \"input\": {}}"}},
@@ -272,6 +277,7 @@ mod tests {
                 r#"Hi → {"greeting": "Hello"}"#,
                 "# - test 6 (not reported)",
                 "Hi → -",
+                r#"problem [0].results.results[0].response.output[2].type: the type of an item is one of tool_use, function_call, tool_call, not "tool_call_of_another""#,
                 "problem [0].results.results[7]: expected a result of promptfoo, an object, got a number",
             ],
         );

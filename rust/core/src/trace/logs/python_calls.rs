@@ -10,9 +10,12 @@ use crate::{
 };
 
 /// The calls in a text that is nothing but calls: one, or several with commas or lines between them, in brackets or
-/// not. None: it is something else, such as an answer.
+/// not, and perhaps marked as code. None: it is something else, such as an answer.
 pub fn calls<'a>(reader: Reader<'a>, text: Text<'a>) -> Option<Vec<Span<'a>>> {
     let mut rest = text.utf8_in(reader.bump).trim_ascii();
+    if let Some(code) = rest.strip_prefix(b"```").and_then(|rest| rest.strip_suffix(b"```")) {
+        rest = code.strip_prefix(b"python\n").unwrap_or(code).trim_ascii();
+    }
     if let Some(inner) = rest.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) {
         rest = inner.trim_ascii();
     }
@@ -168,6 +171,8 @@ mod tests {
             ("a('x', y=2)", &[r#"a("'x', y=2")"#]),
             ("a(x == 1)", &[r#"a("x == 1")"#]),
             ("a(1, )", &["a([1])"]),
+            ("```python\n[a(x=1)]\n```", &[r#"a({"x": 1})"#]),
+            ("```a()```", &["a({})"]),
             ("a('''x,)''')", &[r#"a("'''x,)'''")"#]),
         ] {
             assert_eq!(
@@ -200,6 +205,11 @@ mod tests {
             assert_eq!(read(text), None, "{text}");
         }
         assert_eq!(read(&format!("a({})", "[".repeat(100_000))), None);
+        // Would take minutes if each were read more than a few times.
+        for part in ["f(", "f(1)", "f(x=1),", "f('", "f(\\", "a=", "f(a,", "f(a=f(1),)"] {
+            read(&part.repeat(100_000));
+            read(&format!("f({})", part.repeat(100_000)));
+        }
         let deep = format!("a({}{})", "[".repeat(400), "]".repeat(400));
         assert_eq!(read(&deep), Some(vec![format!("a({:?})", &deep[2..802])]));
     }

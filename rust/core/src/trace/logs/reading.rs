@@ -134,7 +134,10 @@ impl<'a> Reading<'a> {
         let name = match found(holder, keys.name) {
             Some((_, Value::Text(name))) if !name.is_empty() => name,
             Some((key, other)) => {
-                let message = format!("a tool's name is a string, got {}", other.kind());
+                let message = match other {
+                    Value::Text(_) => "a tool call with an empty name".to_owned(),
+                    other => format!("a tool's name is a string, got {}", other.kind()),
+                };
                 self.problems.push(Error::wrong_type(message).at_key(Text::from(key)));
                 Text::from(UNKNOWN)
             }
@@ -188,7 +191,7 @@ impl<'a> Reading<'a> {
                 reading.all(items, |reading, item| {
                     let call = reading.call(item, keys)?;
                     // One without a name can't be expected.
-                    if found(item, keys.name).is_some_and(|(_, name)| matches!(name, Value::Text(_))) {
+                    if parts::text(item, keys.name).is_some() {
                         calls.push(reading.expected_call(call.name, call.input));
                     }
                     Ok(())

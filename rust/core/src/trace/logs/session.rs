@@ -1,5 +1,8 @@
 //! What the logs of coding agents have in common: entries of a session, some of them on branches that were left, or
 //! written by the tool itself in the name of the user.
+//!
+//! A result whose call is not there is a problem, and no span: a session is whole but for lines that are broken, and what
+//! was taken back or made shorter leaves results behind.
 
 use std::collections::{HashMap, HashSet};
 
@@ -87,6 +90,18 @@ impl<'a> Session<'a> {
         self.told.extend(text.filter(|text| !text.is_blank()).map(Told::Said));
     }
 
+    /// The place of what was told last.
+    pub fn last(&self) -> usize {
+        self.told.len().saturating_sub(1)
+    }
+
+    /// What was said at a place, told anew.
+    pub fn say_instead(&mut self, place: usize, text: Text<'a>) {
+        if let Some(told @ Told::Said(_)) = self.told.get_mut(place) {
+            *told = Told::Said(text);
+        }
+    }
+
     pub fn called(&mut self, span: Span<'a>) {
         self.told.push(Told::Called(span));
     }
@@ -169,6 +184,8 @@ impl<'a> Session<'a> {
         } else if let Some(kind) = parts::text(block, &[TYPE]).filter(|kind| !blocks::is_not_said(*kind)) {
             reject_calls(kind, "the type of a block", &["tool_use", "tool_result", TEXT])
                 .map_err(|error| error.at_key(Text::from(TYPE)))?;
+        } else if block.get(TYPE).is_none() {
+            check_unknown(None, block)?;
         }
         Ok(())
     }
@@ -192,29 +209,29 @@ impl<'a> Session<'a> {
         without_noise(self.reader(), text, noise)
     }
 
-    /// The trace of what was told. A result belongs to the call of its id, also if that comes later. One whose call is
-    /// not there says nothing of what the agent did in this session: it is a problem, in the record at its place.
+    /// The trace of what was told. A result belongs to the call of its id, also if that comes later. Where a call without
+    /// a result stands in the log says `place`.
     pub fn finish<'f>(mut self, found: &'f mut Found<'a>, place: impl Fn(Error, usize) -> Error) -> &'f mut Trace<'a> {
-        let (mut calls, mut without_id): (HashMap<Text<'a>, Calls>, HashMap<Text<'a>, usize>) = Default::default();
+        let mut calls: HashMap<Text<'a>, Calls> = HashMap::new();
         for (place, told) in self.told.iter().enumerate() {
             let (Told::Called(span) | Told::Done(span)) = told else { continue };
-            match span.id {
-                Some(id) => calls.entry(id).or_insert(Calls { first: place, count: 0 }).count += 1,
-                None => *without_id.entry(span.name).or_default() += 1,
+            if let Some(id) = span.id {
+                calls.entry(id).or_insert(Calls { first: place, count: 0 }).count += 1;
             }
         }
-        let (mut ends, mut early): (HashMap<usize, Value<'a>>, HashMap<usize, Vec<Answer<'a>>>) = Default::default();
+        let (mut ends, mut early): (HashMap<usize, Value<'a>>, HashMap<usize, Vec<Answered<'a>>>) = Default::default();
         for (place, told) in self.told.iter().enumerate() {
-            let Told::Answered(Answered { answer, at, .. }) = told else { continue };
-            let Some(calls) = answer.id.and_then(|id| calls.get(&id)) else { continue };
+            let Told::Answered(answered) = told else { continue };
+            let Some(calls) = answered.answer.id.and_then(|id| calls.get(&id)) else { continue };
             if calls.count == 1 {
-                ends.insert(calls.first, *at);
+                ends.insert(calls.first, answered.at);
             }
             if calls.first > place {
-                early.entry(calls.first).or_default().push(*answer);
+                early.entry(calls.first).or_default().push(*answered);
             }
         }
-        let listener = &mut self.reading.listener;
+        let mut listener = std::mem::take(&mut self.reading.listener);
+        let mut answers = Vec::new();
         for (index, told) in self.told.into_iter().enumerate() {
             match told {
                 Told::Asked(text) => listener.asked(text),
@@ -224,16 +241,24 @@ impl<'a> Session<'a> {
                     let ended_at = ends.get(&index).copied().unwrap_or(span.ended_at);
                     listener.called(Span { ended_at, ..span });
                 }
-                Told::Answered(Answered { answer, record, .. }) => match answer.id.and_then(|id| calls.get(&id)) {
-                    Some(calls) if calls.first > index => {}
-                    Some(_) => listener.answered(answer),
-                    None if takes(&mut without_id, &answer) => listener.answered(answer),
-                    None => self.reading.problems.push(place(orphan(answer.id), record)),
-                },
+                Told::Answered(answered) => {
+                    let calls = answered.answer.id.and_then(|id| calls.get(&id));
+                    if calls.is_none_or(|calls| calls.first < index) {
+                        listener.answered(answered.answer);
+                        answers.push(answered);
+                    }
+                }
             }
-            early.remove(&index).into_iter().flatten().for_each(|answer| listener.answered(answer));
+            for answered in early.remove(&index).into_iter().flatten() {
+                listener.answered(answered.answer);
+                answers.push(answered);
+            }
         }
-        self.reading.finish(found, |error| error)
+        let (conversation, left_out) = listener.finish_called();
+        let orphans = left_out.into_iter().filter_map(|number| answers.get(number));
+        self.reading.problems.extend(orphans.map(|orphan| place(self::orphan(orphan.answer.id), orphan.record)));
+        found.problems.append(&mut self.reading.problems);
+        found.told(conversation)
     }
 }
 
@@ -242,21 +267,6 @@ struct Calls {
     /// Its place among all that was told.
     first: usize,
     count: usize,
-}
-
-/// Does this answer a call that has no id?
-fn takes<'a>(without_id: &mut HashMap<Text<'a>, usize>, answer: &Answer<'a>) -> bool {
-    let count = match answer.name {
-        Some(name) => without_id.get_mut(&name),
-        None => without_id.values_mut().find(|count| **count > 0),
-    };
-    match count {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            true
-        }
-        _ => false,
-    }
 }
 
 #[cold]
@@ -287,26 +297,49 @@ pub fn without_noise<'a>(reader: Reader<'a>, text: Text<'a>, noise: &[&str]) -> 
     Some(if rest.len() == bytes.trim_ascii_start().len() { text } else { Text::Utf8(rest) })
 }
 
-/// An entry that nobody knows may be a call, which must not pass for none.
+/// An entry that nobody knows may be a call, or hold one, which must not pass for none.
 pub fn check_unknown(kind: Option<Text<'_>>, entry: Value<'_>) -> Result<(), Error> {
-    const KEYS: &[&str] = &[
-        "name",
-        "arguments",
-        "args",
-        "input",
-        "tool",
-        "toolName",
-        "tool_name",
-        "toolCalls",
-        "toolCall",
-        "toolInvocation",
-        "tool_calls",
-    ];
-    if let Some((key, _)) = parts::found(entry, KEYS) {
-        let kind = kind.map_or(String::new(), |kind| format!(", {:?}", show::in_a_sentence(&show::storable(kind))));
-        return Err(Error::value(format!("an entry of an unknown type{kind}, which may be a call: it has {key}")));
+    let sign = parts::found(entry, SIGNS).map(|(key, _)| ("be", key.to_owned()));
+    let Some((how, key)) = sign.or_else(|| Some(("hold", call_in(entry, MOST_LEVELS)?))) else { return Ok(()) };
+    let quoted = |text: String| format!("{:?}", show::in_a_sentence(&text));
+    let kind = kind.map_or(String::new(), |kind| format!(", {}", quoted(show::storable(kind))));
+    Err(Error::value(format!("an entry of an unknown type{kind}, which may {how} a call: it has {key}")))
+}
+
+/// What an entry has that is a call.
+const SIGNS: &[&str] = &[
+    "name",
+    "arguments",
+    "args",
+    "input",
+    "tool",
+    "toolName",
+    "tool_name",
+    "toolCalls",
+    "toolCall",
+    "toolInvocation",
+    "tool_calls",
+];
+/// What holds calls, whatever is around it.
+const HOLDERS: &[&str] =
+    &["tool_calls", "toolCalls", "toolCall", "toolInvocation", "toolUse", "functionCall", "function_call"];
+/// How deep it is searched for.
+const MOST_LEVELS: usize = 8;
+
+/// By what a value is known to hold a call.
+fn call_in(value: Value<'_>, levels: usize) -> Option<String> {
+    let levels = levels.checked_sub(1)?;
+    let members = match value {
+        Value::Array(items) => return items.iter().find_map(|item| call_in(*item, levels)),
+        Value::Object(members) => members,
+        _ => return None,
+    };
+    let kind = parts::text(value, &[TYPE]).filter(|kind| reject_calls(*kind, "", &[]).is_err());
+    if let Some(kind) = kind.filter(|_| parts::found(value, SIGNS).is_some()) {
+        return Some(show::in_a_sentence(&show::storable(kind)));
     }
-    Ok(())
+    let held = parts::found(value, HOLDERS).filter(|(_, held)| !matches!(held, Value::Array([])));
+    held.map(|(key, _)| key.to_owned()).or_else(|| members.iter().find_map(|member| call_in(member.value, levels)))
 }
 
 /// An entry in the tree that a session is where the user went back and began anew.
@@ -407,6 +440,25 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_entry_that_may_hold_a_call_is_a_problem() {
+        for (entry, sign) in [
+            (r#"{"toolName": "f"}"#, Some("be a call: it has toolName")),
+            (r#"{"message": {"content": [{"type": "tool_use", "name": "f"}]}}"#, Some("hold a call: it has tool_use")),
+            (r#"{"payload": {"type": "FunctionCall", "name": "f"}}"#, Some("hold a call: it has FunctionCall")),
+            (r#"{"parts": [{"functionCall": {}}]}"#, Some("hold a call: it has functionCall")),
+            (r#"{"message": {"tool_calls": []}, "data": {"toolCall": null}}"#, None),
+            (r#"{"type": "tool_list", "snapshot": {"name": "x", "type": "file"}}"#, None),
+            ("7", None),
+        ] {
+            let bump = Bump::new();
+            let (value, _) = Reader::parse(entry.as_bytes(), &bump).unwrap();
+            let told = check_unknown(Some(Text::from("new")), value).err().map(|error| error.to_string());
+            let wanted = sign.map(|sign| format!(r#"an entry of an unknown type, "new", which may {sign}"#));
+            assert_eq!(told, wanted, "{entry}");
+        }
+    }
+
+    #[test]
     fn what_the_tool_writes_is_not_asked() {
         let bump = Bump::new();
         let reader = Reader { bump: &bump, may_be_deep: false };
@@ -444,6 +496,23 @@ mod tests {
             Answer { id, name, output: Value::Int(output), status: None, error: None }
         };
         let at = Value::Text(Text::from("noon"));
+        // The same names and results in any order of hashing.
+        for _ in 0..20 {
+            let mut session = Session::new(reader);
+            session.answered(answer(None, Some("f"), 0), at, 0);
+            session.called(call(None, "f"));
+            session.called(call(None, "g"));
+            session.answered(answer(None, None, 1), at, 3);
+            session.answered(answer(None, Some("g"), 2), at, 4);
+            session.called(call(Some("1"), "h"));
+            session.answered(answer(None, Some("h"), 3), at, 6);
+            let mut found = Found::new(reader);
+            let spans = session.finish(&mut found, |error, place| error.at_index(place)).spans();
+            let told: Vec<_> = spans.iter().map(|span| show::json_text(span.output)).collect();
+            assert_eq!(told, ["1", "2", "3"]);
+            let problems: Vec<_> = found.problems.iter().map(ToString::to_string).collect();
+            assert_eq!(problems, ["[0]: the result of a call that is not in the log"]);
+        }
         session.answered(answer(Some("1"), None, 1), at, 0);
         session.called(call(Some("1"), "a"));
         session.called(call(None, "b"));

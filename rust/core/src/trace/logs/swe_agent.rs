@@ -173,7 +173,7 @@ fn mini<'a>(reading: &mut Reading<'a>, message: Value<'a>, awaits: &mut bool) ->
         };
     };
     match role {
-        "assistant" if is_list(message.get(TOOL_CALLS)) => {
+        "assistant" if matches!(message.get(TOOL_CALLS), Some(Value::Array([_, ..]))) => {
             *awaits = false;
             calls_of(reading, message, None);
             let said = reading.said(message.get(CONTENT));
@@ -305,7 +305,7 @@ mod tests {
                     {"role": "assistant", "content": "Look", "extra": {"actions": [{"command": "ls", "tool_call_id": "1"}]},
                      "tool_calls": [{"id": "1", "type": "function", "function": {"name": "bash", "arguments": "{\"command\": \"ls\"}"}}]},
                     {"role": "tool", "tool_call_id": "1", "content": "a.py", "extra": {"returncode": 0}},
-                    {"role": "assistant", "content": "THOUGHT: now", "extra": {"actions": ["cat a.py"]}},
+                    {"role": "assistant", "content": "THOUGHT: now", "tool_calls": [], "extra": {"actions": ["cat a.py"]}},
                     {"role": "user", "content": "x = 1"},
                     {"role": "assistant", "content": "So:\n```bash\nrm a.py\n```"},
                     {"role": "user", "content": ""},

@@ -57,7 +57,7 @@ mod tests {
             &LOG,
             r#"[
                 {"task_id": 3, "reward": 0.0, "trial": 1, "info": {"task": {"user_id": "ann", "actions": [
-                    {"name": "cancel", "kwargs": {"order": 42}}, {"name": "note", "kwargs": {}}, {"kwargs": {}}]}},
+                    {"name": "cancel", "kwargs": {"order": 42}}, {"name": "note", "kwargs": {}}, {"kwargs": {}}, {"name": "", "kwargs": {}}]}},
                  "traj": [
                     {"role": "system", "content": "Be kind."},
                     {"role": "user", "content": "Cancel it"},
@@ -77,6 +77,7 @@ mod tests {
                 "# 4 test 4 expected_tool_calls=[] reward=1.0",
                 "Hi → Yes?",
                 "problem [0].info.task.actions[2]: a tool call without a name; it is given as name",
+                "problem [0].info.task.actions[3].name: a tool call with an empty name",
                 "problem [1].traj[1]: an assistant message has content, tool_calls or function_call",
                 "problem [2]: expected a result of tau-bench, an object, got a number",
             ],

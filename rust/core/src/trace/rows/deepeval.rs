@@ -159,24 +159,29 @@ fn tell<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
     }
 }
 
-/// Messages that call tools, with what they answered, and that say what was said in the end.
+/// Messages that call tools, and that say what was said in the end.
 fn calling<'a>(reader: Reader<'a>, called: &[Value<'a>], output: Option<Value<'a>>) -> Value<'a> {
-    let calls: Vec<_> = called.iter().map(|tool| expected(reader, *tool)).collect();
+    let call = |tool: &Value<'a>| {
+        let mut members = row::members(reader, Some(expected(reader, *tool))).to_vec();
+        members.extend(found(*tool, &["output"]).map(|value| Member { key: Text::from("output"), value }));
+        Value::Object(reader.bump.alloc_slice_copy(&members))
+    };
+    let calls: Vec<_> = called.iter().map(call).collect();
     let text = said::last(reader, output, Speaker::Assistant);
-    let mut messages = vec![said::calling(reader, Value::Null, &calls)];
-    messages.extend(called.iter().filter_map(|tool| {
-        let name = row::text(reader, *tool, &["name"]).map(|name| Value::Text(row::tool_name(reader, name)))?;
-        let (role, content) = (Value::Text(Text::from("tool")), found(*tool, &["output"])?);
-        Some(row::object(reader, &[("role", role), ("name", name), ("content", content)]))
-    }));
-    messages.push(row::object(reader, &[("role", Value::Text(Text::from("assistant"))), ("content", text)]));
-    row::array(reader, &messages)
+    let said = row::object(reader, &[("role", Value::Text(Text::from("assistant"))), ("content", text)]);
+    row::array(reader, &[said::calling(reader, Value::Null, &calls), said])
 }
 
 #[cfg(test)]
 mod tests {
+    use bumpalo::Bump;
+
     use super::super::tests::{problems, steps};
     use super::*;
+    use crate::{
+        show,
+        trace::{messages, turns::Listener},
+    };
 
     fn told(text: &str) -> Vec<String> {
         steps(&ENCODING, &DIALECT, text)
@@ -234,6 +239,19 @@ mod tests {
         let output =
             r#"{"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]}"#;
         assert_eq!(span("llmSpans", "llm", &format!(r#"{called}, "output": {output}"#)), "t b<a llm m :f{}");
+    }
+
+    #[test]
+    fn each_call_has_its_own_result() {
+        let bump = Bump::new();
+        let text = r#"[{"name": "f", "inputParameters": {"x": 1}},
+            {"name": "f", "inputParameters": {"x": 2}, "output": "R"}]"#;
+        let (value, reader) = Reader::parse(text.as_bytes(), &bump).unwrap();
+        let Value::Array(called) = value else { panic!("a list") };
+        let mut listener = Listener::default();
+        messages::hear(reader, calling(reader, called, None), &mut listener).unwrap();
+        let outputs: Vec<_> = listener.finish().spans().iter().map(|span| show::json_text(span.output)).collect();
+        assert_eq!(outputs, ["null", "\"R\""]);
     }
 
     #[test]

@@ -217,6 +217,25 @@ mod tests {
         exported(&bump, encoding, text).problems.iter().map(|problem| problem.to_string()).collect()
     }
 
+    /// As deep as values may nest.
+    #[test]
+    fn rows_in_each_other_are_read_to_the_last() {
+        let nested = |open: &str, close: &str, inner: &str| format!("{}{inner}{}", open.repeat(500), close.repeat(500));
+        let run = r#"{"id": "a", "run_type": "chain", "inputs": {}, "child_runs": ["#;
+        let runs = nested(run, "]}", r#"{"id": "b", "run_type": "tool", "inputs": {}}"#);
+        let span = r#"{"span_id": "a", "span_name": "s", "span_kind": "INTERNAL", "attributes": {}, "children": ["#;
+        let spans = nested(span, "]}", &format!("{span}]}}"));
+        for (encoding, text) in [(&langsmith::ENCODING, runs), (&rhesis::ENCODING, spans)] {
+            assert_eq!(recorded(encoding, &text).len(), 501, "{}", encoding.name);
+        }
+        let whole = format!("{}1{}", r#"{"key": "#.repeat(900), "}".repeat(900));
+        let row = format!(
+            r#"{{"context": {{"trace_id": "t", "span_id": "a"}}, "span_kind": "TOOL", "name": "f",
+            "attributes": {whole}}}"#
+        );
+        assert!(attributes(&phoenix::ENCODING, &row)[0].starts_with(r#"{"key.key."#));
+    }
+
     /// What no encoding takes for its own by chance.
     #[test]
     fn every_encoding_keeps_to_its_own() {

@@ -208,15 +208,17 @@ const WHOLE: &[&[u8]] = &[
     b"all_messages",
 ];
 
+/// A key that is longer is no attribute, and what stands under it stays whole: each key below would have all of it.
+const LONGEST: usize = 256;
+
 fn flatten<'a>(reader: Reader<'a>, member: Member<'a>, path: &mut Vec<u8>, flat: &mut Vec<Member<'a>>) {
     let length = path.len();
     if length > 0 {
         path.push(b'.');
     }
     path.extend_from_slice(member.key.utf8_in(reader.bump));
-    let is_whole = WHOLE
-        .iter()
-        .any(|key| path.strip_suffix(*key).is_some_and(|before| matches!(before.last(), None | Some(b'.'))));
+    let ends_with = |key: &&[u8]| path.strip_suffix(*key).is_some_and(|rest| matches!(rest.last(), None | Some(b'.')));
+    let is_whole = path.len() > LONGEST || WHOLE.iter().any(ends_with);
     match member.value {
         Value::Object(members @ [_, ..]) if !is_whole => {
             members.iter().for_each(|member| flatten(reader, *member, path, flat));

@@ -158,7 +158,7 @@ pub fn calling<'a>(reader: Reader<'a>, content: Value<'a>, calls: &[Value<'a>]) 
     object(reader, &[(ROLE, role), (CONTENT, content), (TOOL_CALLS, array(reader, &calls))])
 }
 
-/// A call as those of chat messages are.
+/// A call as those of chat messages are, with what came of it where that stands in it.
 fn as_call<'a>(reader: Reader<'a>, call: Value<'a>) -> Value<'a> {
     let Some(name) = found(call, &["toolName", "tool_name", "name"]).filter(|_| call.get("function").is_none()) else {
         return call;
@@ -166,7 +166,8 @@ fn as_call<'a>(reader: Reader<'a>, call: Value<'a>) -> Value<'a> {
     let keys = ["arguments", "args", "input", "inputParameters", "input_parameters", "parameters"];
     let arguments = found(call, &keys).unwrap_or(Value::Null);
     let id = found(call, &["toolCallId", "tool_call_id", "call_id", "id"]).unwrap_or(Value::Null);
-    object(reader, &[("id", id), ("name", name), ("arguments", arguments)])
+    let output = found(call, &["output", "result"]).unwrap_or(Value::Null);
+    object(reader, &[("id", id), ("name", name), ("arguments", arguments), ("output", output)])
 }
 
 #[derive(Clone, Copy)]

@@ -51,6 +51,17 @@ impl<'a> Attributes<'a> {
             self.0.iter().filter_map(|member| Some((rest_in(member.key, prefix, reader)?, member.value))).collect();
         put_together(reader, found, 0)
     }
+
+    /// The list under a prefix, whatever else stands there: `a.0.b` is of the list under `a.`, and `a.b` beside it is not.
+    pub fn listed(self, reader: Reader<'a>, prefix: &str) -> &'a [Value<'a>] {
+        let is_item = |key: &[u8]| key.first().is_some_and(u8::is_ascii_digit);
+        let of_list = self.0.iter().filter(|member| rest_in(member.key, prefix, reader).is_some_and(is_item));
+        let of_list: Vec<Member<'a>> = of_list.copied().collect();
+        match Attributes(reader.bump.alloc_slice_copy(&of_list)).nested(reader, prefix) {
+            Value::Array(items) => items,
+            _ => &[],
+        }
+    }
 }
 
 /// What follows the prefix in a key.
@@ -88,11 +99,8 @@ fn put_together<'a>(reader: Reader<'a>, found: Vec<Below<'a>>, depth: usize) -> 
         // What stands below it says more than a value of its own.
         match cut {
             None if !steps[place].1.is_empty() => {}
-            None => steps[place].1.push((below, value)),
-            Some(_) => {
-                steps[place].1.retain(|(below, _)| !below.is_empty());
-                steps[place].1.push((below, value));
-            }
+            Some(_) if matches!(steps[place].1[..], [(b"", _)]) => steps[place].1[0] = (below, value),
+            _ => steps[place].1.push((below, value)),
         }
     }
     if steps.is_empty() {
@@ -138,6 +146,9 @@ mod tests {
         assert_eq!(nested(r#"{"a.x": 1, "a.x.y": 2, "a.0": 3}"#, "a."), r#"{"x": {"y": 2}, "0": 3}"#);
         assert_eq!(nested(r#"{"a.x.y": 2, "a.x": 1}"#, "a."), r#"{"x": {"y": 2}}"#);
         assert_eq!(nested(r#"{"a": 1}"#, "a."), "null");
+        // In time that grows with their number.
+        let many = (0..100_000).map(|number| format!(r#""a.x.k{number}": 1"#)).collect::<Vec<_>>().join(", ");
+        assert!(nested(&format!("{{{many}}}"), "a.").starts_with(r#"{"x": {"k0": 1, "k1": 1"#));
         let deep = format!(r#"{{"a.{}b": 1}}"#, "a.".repeat(100_000));
         assert!(nested(&deep, "a.").starts_with(r#"{"a": {"a": {"#));
     }

@@ -12,6 +12,8 @@ pub mod protobuf;
 mod tables;
 pub mod tree;
 
+use std::collections::HashMap;
+
 use super::span::Kind;
 use crate::{call::Reader, error::Error, text::Text, value::Value};
 use attributes::Attributes;
@@ -72,11 +74,29 @@ pub struct Exported<'a> {
     /// What is said of a trace beside its spans.
     pub traces: Vec<About<'a>>,
     pub problems: Vec<Error>,
+    /// The traces of the first so many spans, by the ids of these.
+    known: (usize, HashMap<Text<'a>, Text<'a>>),
 }
 
 impl<'a> Exported<'a> {
     pub fn new(reader: Reader<'a>) -> Self {
-        Exported { reader, spans: Vec::new(), logs: Vec::new(), traces: Vec::new(), problems: Vec::new() }
+        Exported {
+            reader,
+            spans: Vec::new(),
+            logs: Vec::new(),
+            traces: Vec::new(),
+            problems: Vec::new(),
+            known: Default::default(),
+        }
+    }
+
+    /// The trace that the span with this id is of: ids of spans are unique.
+    fn trace_of(&mut self, id: Text<'a>) -> Option<Text<'a>> {
+        let (count, traces) = &mut self.known;
+        let new = self.spans.get(*count..).unwrap_or_default();
+        traces.extend(new.iter().filter_map(|span| Some((span.id?, span.trace_id))));
+        *count = self.spans.len();
+        traces.get(&id).copied()
     }
 }
 
@@ -154,4 +174,4 @@ pub fn fill<T>(field: &mut Option<T>, value: Option<T>) {
 pub const ENCODINGS: &[Encoding] =
     &[otlp::ENCODING, otel_spans::ENCODING, jaeger::ENCODING, tables::CLICKHOUSE, tables::OTEL_TABLE, tables::LOGFIRE];
 
-pub use dialects::{DIALECTS, FOR_ALL};
+pub use dialects::{DIALECTS, FOR_ALL, are_cut_off};

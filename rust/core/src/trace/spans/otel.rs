@@ -71,7 +71,7 @@ const EVENT_NAME: &[&str] = &["eventName", "event_name", "EventName", "name", "N
 const EVENT_ATTRIBUTES: &[&str] = &["attributes", "Attributes", "LogAttributes", "log_attributes"];
 const BODY: &[&str] = &["body", "Body"];
 /// The attribute that names a log record, where no field does.
-pub const NAME_OF_EVENT: &str = "event.name";
+const NAME_OF_EVENT: &str = "event.name";
 const RESOURCE: &[&str] = &["resource", "Resource", "resource_attributes", "ResourceAttributes"];
 const SERVICE: &[&str] = &["service_name", "ServiceName", "serviceName"];
 
@@ -199,12 +199,7 @@ pub fn log<'a>(exported: &mut Exported<'a>, value: Value<'a>, around: Around<'a>
         return true;
     };
     let (trace_id, id) = ids(value, exported.reader.bump);
-    let trace_id = trace_id.or(around.trace_id).or_else(|| {
-        // The ids of spans are unique, so that of its span will do.
-        let span = exported.spans.iter().rev().find(|span| id.is_some() && span.id == id)?;
-        Some(span.trace_id)
-    });
-    let Some(trace_id) = trace_id else { return false };
+    let Some(trace_id) = trace_id.or(around.trace_id).or_else(|| exported.trace_of(id?)) else { return false };
     let event = event(exported, value);
     exported.logs.push((trace_id, id, event));
     true
@@ -290,6 +285,9 @@ pub fn status(code: Value<'_>) -> Option<Status> {
     match code {
         Value::Int(1) => Some(Status::Ok),
         Value::Int(2) => Some(Status::Error),
+        // Tables make floats of integers where some are missing.
+        Value::Float(1.0) => Some(Status::Ok),
+        Value::Float(2.0) => Some(Status::Error),
         Value::Text(text) => {
             let word = text.to_utf8().trim_ascii().to_ascii_uppercase();
             let word = [&b"STATUS_CODE_"[..], b"STATUSCODE."]
@@ -484,6 +482,7 @@ mod tests {
             r#"{"status_code": "StatusCode.ERROR", "status_message": "no"}"#,
             r#"{"StatusCode": "Error", "StatusMessage": "no"}"#,
             r#"{"status_code": 2, "status_status_message": "no"}"#,
+            r#"{"status_code": 2.0, "status_message": "no"}"#,
             r#"{"otel_status_code": "ERROR", "otel_status_message": "no"}"#,
         ] {
             assert_eq!(read(text), (Some(Status::Error), Some("no".to_owned())), "{text}");

@@ -1,23 +1,25 @@
 //! A trace out of its spans: one rule for all that was exported, whatever the dialects of the spans.
 //!
-//! A call may stand in a trace several times: as what a model asked for (the output of an llm), as what was executed (a tool
-//! span), again as the spans of an MCP client and server inside of that, and in what later models were told. Calls are taken
-//! from outputs and tool spans alone, and the two are paired; what models were told gives results.
+//! A call may stand in a trace several times: as what a model asked for (the output of an llm), as what was executed (a
+//! tool span), again as the spans of an MCP client and server inside of that, and in what later models were told. Calls
+//! are taken from outputs and tool spans alone, and the two are paired; what models were told gives results.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     hash::RandomState,
 };
 
-use super::{About, DIALECTS, Event, Exported, FOR_ALL, Recorded, Status, Step};
+use super::{About, DIALECTS, Dialect, Event, Exported, FOR_ALL, Recorded, Status, Step, are_cut_off};
 use crate::{
-    call::Reader,
+    call::{self, Reader},
     compare,
     error::Error,
     show,
     text::Text,
     trace::{
-        decode, messages, rows,
+        decode, messages,
+        nesting::Nesting,
+        rows,
         span::{Kind, RecordedAs, Span},
         stored::{Found, Trace},
         time,
@@ -82,6 +84,7 @@ impl<'a> Group<'a> {
         let requests = tree.pair(asked_for);
         let mut trace = tree.told(requests, &about);
         trace.id = Some(id).filter(|id| !id.is_empty());
+        trace.conversation.sort();
         for about in about {
             super::fill(&mut trace.conversation_id, about.conversation_id);
             if let Value::Object(members) = about.attributes {
@@ -116,8 +119,6 @@ struct Around {
     says_agent: Option<usize>,
     /// The nearest tool, if no agent and no model is between.
     tool: Option<usize>,
-    /// The nearest model that answered.
-    model: Option<usize>,
 }
 
 /// A call that a model asked for.
@@ -134,24 +135,35 @@ fn nodes<'a>(
     only: Option<&str>,
 ) -> Vec<Node<'a>> {
     let mut kept: Vec<Recorded<'a>> = Vec::with_capacity(spans.len());
-    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(spans.len());
+    // By id, name and start; the first of an id and a name without the start, too.
+    let mut known: HashMap<(Text<'a>, Text<'a>, Option<i64>), usize> = HashMap::with_capacity(spans.len());
     for span in spans {
-        // Exports overlap, and rows are written again when more is known.
-        let again = span.id.and_then(|id| places.get(&id)).copied();
-        match again.and_then(|place| kept.get_mut(place)) {
-            Some(known) if known.name == span.name => {
+        let Some(id) = span.id else {
+            kept.push(span);
+            continue;
+        };
+        // Exports overlap, and rows are written again when more is known. Spans that started at different times are
+        // different ones, whatever their id.
+        let first = || known.get(&(id, span.name, None)).filter(|&&place| kept[place].started_at.is_none());
+        let again = known.get(&(id, span.name, span.started_at)).or_else(first).copied();
+        let place = again.unwrap_or(kept.len());
+        known.entry((id, span.name, span.started_at)).or_insert(place);
+        known.entry((id, span.name, None)).or_insert(place);
+        match kept.get_mut(place) {
+            Some(known) => {
                 let started_at = known.started_at.or(span.started_at);
                 if known.ended_at.is_none() || span.ended_at.is_some() {
                     *known = span;
                 }
                 known.started_at = started_at;
             }
-            _ => {
-                if let Some(id) = span.id {
-                    places.entry(id).or_insert(kept.len());
-                }
-                kept.push(span);
-            }
+            None => kept.push(span),
+        }
+    }
+    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(kept.len());
+    for (place, span) in kept.iter().enumerate() {
+        if let Some(id) = span.id {
+            places.entry(id).or_insert(place);
         }
     }
     for (id, event) in logs {
@@ -181,6 +193,10 @@ fn nodes<'a>(
     }
     if kept.iter().all(|span| span.started_at.is_some()) {
         kept.sort_by_key(|span| span.started_at);
+        let depths = Nesting::new(parents(kept.iter())).depths;
+        let mut with_depths: Vec<(Recorded<'a>, usize)> = kept.into_iter().zip(depths).collect();
+        with_depths.sort_by_key(|(span, depth)| (span.started_at, *depth));
+        kept = with_depths.into_iter().map(|(span, _)| span).collect();
     }
     let node = |(place, recorded): (usize, Recorded<'a>)| Node {
         step: step(reader, &recorded, only),
@@ -193,14 +209,33 @@ fn nodes<'a>(
     kept.into_iter().enumerate().map(node).collect()
 }
 
-/// What a span says, in the words of all dialects that it has words of.
-pub fn step<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, only: Option<&str>) -> Step<'a> {
-    let mut step = Step::default();
-    for dialect in DIALECTS.iter().chain(rows::DIALECTS) {
-        if only.is_none_or(|only| [only, FOR_ALL].contains(&dialect.name)) && (dialect.fits)(recorded) {
-            (dialect.read)(reader, recorded, &mut step);
+/// The place of each span's parent. Of several spans with its id the first is meant.
+fn parents<'r, 'a: 'r>(spans: impl Iterator<Item = &'r Recorded<'a>> + Clone) -> Vec<Option<usize>> {
+    let mut places: HashMap<Text<'a>, usize> = HashMap::new();
+    for (place, span) in spans.clone().enumerate() {
+        if let Some(id) = span.id {
+            places.entry(id).or_insert(place);
         }
     }
+    spans.map(|span| places.get(&span.parent_id?).copied()).collect()
+}
+
+/// What a span says, in the words of all dialects that it has words of.
+pub fn step<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, only: Option<&str>) -> Step<'a> {
+    let speaks = |dialect: &&Dialect| {
+        only.is_none_or(|only| [only, FOR_ALL].contains(&dialect.name)) && (dialect.fits)(recorded)
+    };
+    let (mut step, mut knows_more) = (Step::default(), false);
+    for dialect in DIALECTS.iter().filter(speaks) {
+        (dialect.read)(reader, recorded, &mut step);
+        knows_more |= step.kind.is_none();
+    }
+    // A dialect that was asked before another one said what kind of a step it is may have more to say.
+    if knows_more && step.kind.is_some() {
+        step = Step { kind: step.kind, ..Step::default() };
+        DIALECTS.iter().filter(speaks).for_each(|dialect| (dialect.read)(reader, recorded, &mut step));
+    }
+    rows::DIALECTS.iter().filter(speaks).for_each(|dialect| (dialect.read)(reader, recorded, &mut step));
     if step.is(Kind::ToolCall) {
         step.input = step.input.map(|input| decode::arguments(reader, input));
         if let Some(written) = step.output {
@@ -234,54 +269,30 @@ impl<'a> Tree<'_, 'a> {
         self.nodes.get(place)
     }
 
-    /// Find out what is around each span. A circle is cut at its first span.
+    /// Find out what is around each span.
     fn link(&mut self) {
-        let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(self.nodes.len());
-        for (place, node) in self.nodes.iter().enumerate() {
-            if let Some(id) = node.recorded.id {
-                places.entry(id).or_insert(place);
-            }
-        }
-        let parent = |node: &Node<'a>| node.recorded.parent_id.and_then(|id| places.get(&id)).copied();
-        let mut parents: Vec<Option<usize>> = self.nodes.iter().map(parent).collect();
-        let mut seen = vec![Seen::Not; parents.len()];
-        for start in 0..parents.len() {
-            let mut path = Vec::new();
-            let mut next = Some(start);
-            while let Some(place) = next.filter(|&place| seen[place] == Seen::Not) {
-                seen[place] = Seen::OnTheWay;
-                path.push(place);
-                if parents[place].is_some_and(|up| seen[up] == Seen::OnTheWay) {
-                    parents[place] = None;
-                }
-                next = parents[place];
-            }
-            for &place in path.iter().rev() {
-                seen[place] = Seen::Done;
-                if let Some(up) = parents[place] {
-                    self.nodes[place].around = self.inside_of(up);
-                }
+        let nesting = Nesting::new(parents(self.nodes.iter().map(|node| &node.recorded)));
+        for place in nesting.outer_first {
+            if let Some(outer) = nesting.parents[place] {
+                self.nodes[place].around = self.inside_of(outer);
             }
         }
     }
 
     /// What is around a span that is inside of this one.
-    fn inside_of(&self, up: usize) -> Around {
-        let node = &self.nodes[up];
-        let (step, around) = (&node.step, node.around);
-        let is_model = step.is(Kind::Llm);
+    fn inside_of(&self, outer: usize) -> Around {
+        let Node { step, around, .. } = &self.nodes[outer];
         Around {
-            parent: Some(up),
+            parent: Some(outer),
             root: around.root,
             depth: around.depth + 1,
-            agent: if step.is(Kind::Agent) { Some(up) } else { around.agent },
-            says_agent: if step.agent.is_some() { Some(up) } else { around.says_agent },
+            agent: if step.is(Kind::Agent) { Some(outer) } else { around.agent },
+            says_agent: if step.agent.is_some() { Some(outer) } else { around.says_agent },
             tool: match step.kind {
-                Some(Kind::ToolCall) => Some(up),
+                Some(Kind::ToolCall) if !step.is_repeated => Some(outer),
                 Some(Kind::Agent | Kind::Llm) => None,
                 _ => around.tool,
             },
-            model: if is_model && step.answered.is_some() { Some(up) } else { around.model },
         }
     }
 
@@ -297,92 +308,86 @@ impl<'a> Tree<'_, 'a> {
         name_of_agent(self.node(self.node(place)?.around.agent?)?)
     }
 
-    /// A tool span in a tool span of the same name is the same call: an MCP client's or server's view of it, or that of a
-    /// second instrumentation. So is another one with the id of a call that was under way.
+    /// A tool span in a tool span of the same name is the same call: an MCP client's or server's view of it, or that of
+    /// a second instrumentation. So is another one with the id of a call that was under way.
     fn merge_repeated(&mut self) {
         let mut by_id: HashMap<Text<'a>, usize> = HashMap::new();
+        // The span that tells the call of each span; mostly itself.
+        let mut tellers: Vec<usize> = (0..self.nodes.len()).collect();
         for place in 0..self.nodes.len() {
-            let Some(node) = self.node(place) else { continue };
-            if node.step.is_repeated {
+            let Node { step, around, recorded, .. } = &self.nodes[place];
+            if step.is_repeated {
                 self.nodes[place].repeated = true;
                 continue;
             }
-            if !node.step.is(Kind::ToolCall) {
+            if !step.is(Kind::ToolCall) {
                 continue;
             }
-            let outer = node.around.tool.filter(|&outer| is_same_call(&self.nodes[outer].step, &node.step));
-            let same = outer.or_else(|| {
-                let known = by_id.get(&node.step.call_id?).copied()?;
-                let other = self.node(known)?;
-                let under_way = match (other.recorded.ended_at, node.recorded.started_at) {
-                    (Some(end), Some(start)) => start < end,
-                    _ => false,
-                };
-                (under_way && is_same_call(&other.step, &node.step)).then_some(known)
-            });
-            match same {
-                Some(mut same) => {
-                    while let (true, Some(outer)) = (self.nodes[same].repeated, self.nodes[same].around.tool) {
-                        same = outer;
-                    }
-                    let inner = self.nodes[place].step.clone();
-                    self.nodes[place].repeated = true;
-                    let step = &mut self.nodes[same].step;
-                    if step.input.is_none_or(|input| matches!(input, Value::Null)) {
-                        step.input = inner.input;
-                    }
-                    super::fill(&mut step.output, inner.output);
-                    super::fill(&mut step.call_id, inner.call_id);
-                    super::fill(&mut step.failed, inner.failed);
-                    super::fill(&mut step.error, inner.error);
+            let is_inside = |&outer: &usize| {
+                let outer = &self.nodes[outer].step;
+                is_same_tool(outer, step) && (outer.is_mcp || step.is_mcp || may_have_same_input(outer, step))
+            };
+            let is_under_way = |&other: &usize| {
+                let Node { step: other, recorded: span, .. } = &self.nodes[other];
+                let overlap = matches!((span.ended_at, recorded.started_at), (Some(end), Some(start)) if start < end);
+                overlap && is_same_tool(other, step) && may_have_same_input(other, step)
+            };
+            let same = around.tool.filter(is_inside);
+            let same = same.or_else(|| by_id.get(&step.call_id?).copied().filter(is_under_way));
+            let teller = same.map_or(place, |same| teller(&mut tellers, same));
+            if teller == place {
+                if let Some(id) = step.call_id {
+                    by_id.insert(id, place);
                 }
-                None => {
-                    if let Some(id) = self.nodes[place].step.call_id {
-                        by_id.insert(id, place);
-                    }
-                }
+                continue;
+            }
+            tellers[place] = teller;
+            let inner = step.clone();
+            self.nodes[place].repeated = true;
+            let step = &mut self.nodes[teller].step;
+            if step.input.is_none_or(|input| matches!(input, Value::Null)) {
+                step.input = inner.input;
+            }
+            super::fill(&mut step.output, inner.output);
+            super::fill(&mut step.call_id, inner.call_id);
+            super::fill(&mut step.failed, inner.failed);
+            super::fill(&mut step.error, inner.error);
+            if let Some(id) = step.call_id {
+                by_id.entry(id).or_insert(teller);
             }
         }
     }
 
     /// Read what models were told and what they answered: the calls that they asked for.
     fn listen(&mut self) -> Vec<Request<'a>> {
-        let mut requests: Vec<Request<'a>> = Vec::new();
-        let mut known: HashSet<Text<'a>> = HashSet::new();
-        // What is inside of a span that tells its messages, too, tells them better; but of models the outer one is the
-        // one that the agent asked.
-        let mut has_model_inside = vec![false; self.nodes.len()];
-        for node in self.nodes.iter().filter(|node| node.step.is(Kind::Llm) && node.step.answered.is_some()) {
-            let mut outer = node.around.parent;
-            while let Some(place) = outer.filter(|&place| !has_model_inside[place]) {
-                has_model_inside[place] = true;
-                outer = self.nodes[place].around.parent;
-            }
-        }
-        let mut told_by_outer = vec![false; self.nodes.len()];
-        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        order.sort_by_key(|&place| self.nodes[place].around.depth);
-        let mut counts = vec![false; self.nodes.len()];
-        for place in order {
-            let Node { step, around, .. } = &self.nodes[place];
-            let is_told = around.parent.is_some_and(|outer| told_by_outer[outer] || counts[outer]);
-            counts[place] = step.answered.is_some()
-                && if step.is(Kind::Llm) { around.model.is_none() } else { !has_model_inside[place] && !is_told };
-            told_by_outer[place] = is_told;
-        }
-        for (place, counts) in counts.into_iter().enumerate() {
-            let Node { step, .. } = &self.nodes[place];
-            let is_llm = step.is(Kind::Llm);
-            let Some(answered) = step.answered else { continue };
-            let heard = self.heard(place, "what the model answered", answered);
-            self.knows_models |= !heard.is_empty();
-            let conversation = heard.finish();
+        let mut heard: Vec<Heard<'a>> = Vec::with_capacity(self.nodes.len());
+        for place in 0..self.nodes.len() {
+            let Some(answered) = self.nodes[place].step.answered else {
+                heard.push(Heard::default());
+                continue;
+            };
+            let is_model = self.nodes[place].step.is(Kind::Llm);
+            let listener = self.heard(place, "what the model answered", answered);
+            self.knows_models |= !listener.is_empty();
+            let tells_past = listener.has_questions();
+            let conversation = listener.finish();
             let of_last_turn = conversation.turns().last().map_or(&[][..], |(_, spans)| spans);
-            let calls = if is_llm { conversation.spans() } else { of_last_turn };
-            for &span in calls.iter().filter(|span| span.kind == Kind::ToolCall) {
-                self.results.push(span);
-                let is_new = counts && span.id.is_none_or(|id| known.insert(id));
-                if is_new && span.recorded_as != RecordedAs::Executed {
+            let calls = if is_model { conversation.spans() } else { of_last_turn };
+            let calls = calls.iter().filter(|span| span.kind == Kind::ToolCall).copied();
+            let (results, calls) = (calls.clone(), calls.filter(|span| span.recorded_as != RecordedAs::Executed));
+            self.results.extend(results);
+            heard.push(Heard { calls: calls.collect(), tells_past });
+        }
+        let counts = self.counting(&heard);
+        let mut requests: Vec<Request<'a>> = Vec::new();
+        let hasher = RandomState::new();
+        let mut known: HashMap<(Text<'a>, Text<'a>, u64), usize> = HashMap::new();
+        for (place, Heard { calls, tells_past }) in heard.into_iter().enumerate().filter(|(place, _)| counts[*place]) {
+            for span in calls {
+                let call = span.id.map(|id| (id, span.name, compare::hash(span.input, &hasher)));
+                let earlier = call.and_then(|call| known.insert(call, place));
+                // Ids come again. What a model answered after another one had, is new.
+                if earlier.is_none_or(|earlier| !tells_past && self.answers_after(place, earlier)) {
                     requests.push(Request { by: place, span });
                 }
             }
@@ -390,12 +395,59 @@ impl<'a> Tree<'_, 'a> {
         requests
     }
 
+    /// Of which spans that tell what was answered the calls count. What is inside of a span that tells its messages,
+    /// too, tells them better; but of models the outer one is the one that the agent asked, if it tells of calls at
+    /// all. What is inside of a tool is something else.
+    fn counting(&self, heard: &[Heard<'a>]) -> Vec<bool> {
+        let outer = |place: usize| self.nodes[place].around.parent;
+        let outer_in_tool = |place: usize| outer(place).filter(|&outer| !self.nodes[outer].step.is(Kind::ToolCall));
+        let mut has_model_inside = vec![false; self.nodes.len()];
+        for (place, node) in self.nodes.iter().enumerate() {
+            if node.step.is(Kind::Llm) && node.step.answered.is_some() {
+                let mut next = outer_in_tool(place);
+                while let Some(place) = next.filter(|&place| !has_model_inside[place]) {
+                    has_model_inside[place] = true;
+                    next = outer_in_tool(place);
+                }
+            }
+        }
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|&place| self.nodes[place].around.depth);
+        let mut counts = vec![false; self.nodes.len()];
+        // By something around them: a model that tells of calls, or what tells its messages and isn't one.
+        let (mut told_by_model, mut told_by_other) = (counts.clone(), counts.clone());
+        for place in order {
+            let step = &self.nodes[place].step;
+            let is_model = step.is(Kind::Llm);
+            if let Some(outer) = outer_in_tool(place) {
+                let of_model = self.nodes[outer].step.is(Kind::Llm);
+                let between = matches!(self.nodes[outer].step.kind, Some(Kind::Agent));
+                told_by_model[place] = !between && (told_by_model[outer] || of_model && !heard[outer].calls.is_empty());
+                told_by_other[place] = told_by_other[outer] || counts[outer];
+            }
+            counts[place] = step.answered.is_some()
+                && if is_model { !told_by_model[place] } else { !has_model_inside[place] && !told_by_other[place] };
+        }
+        counts
+    }
+
+    /// Did a model begin to answer when an earlier one had answered?
+    fn answers_after(&self, place: usize, earlier: usize) -> bool {
+        let (node, earlier) = (&self.nodes[place], &self.nodes[earlier]);
+        let times = (earlier.recorded.started_at, earlier.recorded.ended_at, node.recorded.started_at);
+        let is_later = matches!(times, (Some(first), Some(end), Some(start)) if end <= start && first < start);
+        is_later && node.step.is(Kind::Llm) && earlier.step.is(Kind::Llm)
+    }
+
     fn heard(&mut self, place: usize, what: &str, messages: Value<'a>) -> Listener<'a> {
         let mut listener = Listener::default();
         let messages = decode::decoded(self.reader, messages);
-        if matches!(messages, Value::Object(_) | Value::Array(_))
-            && let Err(error) = messages::hear(self.reader, messages, &mut listener)
-        {
+        let heard = match messages {
+            Value::Text(text) if are_cut_off(text) => Err(Error::value("messages that are cut off")),
+            Value::Object(_) | Value::Array(_) => messages::hear(self.reader, messages, &mut listener),
+            _ => Ok(()),
+        };
+        if let Err(error) = heard {
             let span = self.node(place).map_or(Text::from(""), |node| node.recorded.name);
             let shown = |text| show::in_a_sentence(&show::storable(text));
             let place = format!("trace {:?}, span {:?}, {what}: ", shown(self.id), shown(span));
@@ -408,69 +460,34 @@ impl<'a> Tree<'_, 'a> {
         listener
     }
 
-    /// Pair what was asked for with what was executed. Left are the requests that were not executed, as far as is known.
-    ///
-    /// By id; else a call was asked for by the latest model before it that asked for such a one: of this agent with these
-    /// arguments, or of this agent (arguments may be checked and changed on the way), or of any.
+    /// Pair what was asked for with what was executed. Left are the requests that were not executed, as far as is
+    /// known.
     fn pair(&mut self, requests: Vec<Request<'a>>) -> Vec<Request<'a>> {
-        let is_executed = |node: &Node<'a>| node.step.is(Kind::ToolCall) && !node.repeated;
-        let mut taken = vec![false; requests.len()];
-        let mut partners: HashMap<usize, usize> = HashMap::new();
-        let by_id: HashMap<Text<'a>, usize> =
-            (0..).zip(&requests).filter_map(|(number, request)| Some((request.span.id?, number))).collect();
-        for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| is_executed(node)) {
-            let number = node.step.call_id.and_then(|id| by_id.get(&id)).copied();
-            if let Some(number) = number.filter(|&number| !taken[number]) {
-                taken[number] = true;
-                partners.insert(place, number);
-            }
-        }
         let hasher = RandomState::new();
-        let keys = |agent: Option<Text<'a>>, name: Text<'a>, input: Value<'a>| {
-            let (name, hash) = (last_segment(name), compare::hash(input, &hasher));
-            [(name, Some(agent), Some(hash)), (name, Some(agent), None), (name, None, None)]
-        };
-        let mut open: HashMap<_, Steps> = HashMap::new();
-        let mut next = 0;
-        for (place, node) in self.nodes.iter().enumerate() {
-            while let Some(request) = requests.get(next).filter(|request| request.by <= place) {
-                if !taken[next] {
-                    for key in keys(self.agent_with_own(request.by), request.span.name, request.span.input) {
-                        open.entry(key).or_default().push(request.by, next);
-                    }
-                }
-                next += 1;
-            }
-            let Some(name) = node.step.name.filter(|_| is_executed(node) && !partners.contains_key(&place)) else {
-                continue;
-            };
-            let could_be = |number: usize| {
-                let request = &requests[number];
-                let ids_differ = request.span.id.is_some() && node.step.call_id.is_some();
-                !taken[number] && !ids_differ && is_same_name(name, request.span.name)
-            };
-            let mut found = None;
-            for key in keys(self.agent(place), name, node.step.input.unwrap_or(Value::Null)) {
-                let Some(steps) = open.get_mut(&key) else { continue };
-                while let (None, Some(number)) = (found, steps.pop()) {
-                    found = Some(number).filter(|&number| could_be(number));
-                }
-            }
-            if let Some(number) = found {
-                taken[number] = true;
-                partners.insert(place, number);
+        let mut uses: HashMap<Text<'a>, usize> = HashMap::new();
+        requests.iter().filter_map(|request| request.span.id).for_each(|id| *uses.entry(id).or_default() += 1);
+        let asked: Vec<Side<'a>> = requests.iter().map(|request| self.side_of_request(request, &hasher)).collect();
+        let made: Vec<Option<Side<'a>>> =
+            (0..self.nodes.len()).map(|place| self.side_of_execution(place, &hasher)).collect();
+        let partners = self.partners(&requests, &asked, &made, &uses);
+        let mut taken = vec![false; requests.len()];
+        partners.iter().flatten().for_each(|&number| taken[number] = true);
+        // What an execution is known by: what was asked for, and what it says itself.
+        let sides =
+            |place: usize| [partners[place].map(|number| &asked[number]), made[place].as_ref()].into_iter().flatten();
+        let mut missing: HashSet<Text<'a>> = HashSet::new();
+        for (number, request) in requests.iter().enumerate().filter(|(number, _)| !taken[*number]) {
+            missing.extend(asked[number].id.filter(|_| matches!(request.span.output, Value::Null)));
+        }
+        for (place, node) in self.nodes.iter().enumerate().filter(|(place, _)| made[*place].is_some()) {
+            if node.step.output.is_none() {
+                missing.extend(sides(place).filter_map(|side| side.id));
             }
         }
-        let told = self.told_results(&requests, &taken, &partners);
-        let mut any_executed = false;
-        for place in 0..self.nodes.len() {
-            let knows_models = self.knows_models;
-            let node = &mut self.nodes[place];
-            if !is_executed(node) {
-                continue;
-            }
-            any_executed = true;
-            match partners.get(&place).and_then(|&number| requests.get(number)) {
+        let told = self.told_results(missing, &uses, &hasher);
+        let knows_models = self.knows_models;
+        for (place, node) in self.nodes.iter_mut().enumerate().filter(|(place, _)| made[*place].is_some()) {
+            match partners[place].and_then(|number| requests.get(number)) {
                 Some(request) => {
                     super::fill(&mut node.step.call_id, request.span.id);
                     match node.step.input {
@@ -484,54 +501,120 @@ impl<'a> Tree<'_, 'a> {
                 None => {}
             }
             if node.step.output.is_none() {
-                node.step.output = node.step.call_id.and_then(|id| told.get(&id)).map(|span| span.output);
+                node.step.output = sides(place).find_map(|side| told.of(side, &uses)).map(|span| span.output);
             }
         }
-        let mut left: Vec<Request<'a>> =
-            requests.into_iter().zip(taken).filter(|(_, taken)| !taken).map(|(request, _)| request).collect();
-        for Request { span, .. } in &mut left {
-            span.recorded_as = if any_executed { RecordedAs::Requested } else { RecordedAs::Both };
-            if let (Value::Null, Some(result)) = (span.output, span.id.and_then(|id| told.get(&id))) {
+        let any_executed = made.iter().any(Option::is_some);
+        let left = requests.into_iter().zip(&asked).zip(taken).filter(|(_, taken)| !taken);
+        let left = left.map(|((mut request, side), _)| {
+            let span = &mut request.span;
+            // What the provider ran itself was answered together with the call.
+            let is_done = !matches!(span.output, Value::Null);
+            if any_executed && !is_done {
+                span.recorded_as = RecordedAs::Requested;
+            }
+            if let (false, Some(result)) = (is_done, told.of(side, &uses)) {
                 span.output = result.output;
                 span.status = span.status.or(result.status);
                 span.error = span.error.or(result.error);
             }
-        }
-        left
+            request
+        });
+        left.collect()
     }
 
-    /// What models were told came of calls of which no span says it. A history is long, and told again each time, so it is
-    /// read only where something is missing, from the last one on.
-    fn told_results(
-        &mut self,
+    fn side_of_request(&self, request: &Request<'a>, hasher: &RandomState) -> Side<'a> {
+        let Request { by, span } = request;
+        let node = &self.nodes[*by];
+        Side {
+            id: span.id,
+            name: Some(span.name),
+            agent_span: if node.step.is(Kind::Agent) { Some(*by) } else { node.around.agent },
+            agent: self.agent_with_own(*by),
+            input: compare::hash(span.input, hasher),
+        }
+    }
+
+    /// None of what is not the span of a tool, and of what tells a call again.
+    fn side_of_execution(&self, place: usize, hasher: &RandomState) -> Option<Side<'a>> {
+        let node = self.node(place).filter(|node| node.step.is(Kind::ToolCall) && !node.repeated)?;
+        Some(Side {
+            id: node.step.call_id,
+            name: node.step.name,
+            agent_span: node.around.agent,
+            agent: self.agent(place),
+            input: compare::hash(node.step.input.unwrap_or(Value::Null), hasher),
+        })
+    }
+
+    /// For the span at each place the number of the request that it was executed for: that of the latest model before
+    /// it that asked for such a call, of which there may be several; then the earliest of them.
+    fn partners(
+        &self,
         requests: &[Request<'a>],
-        taken: &[bool],
-        partners: &HashMap<usize, usize>,
-    ) -> HashMap<Text<'a>, Span<'a>> {
-        let with_output = |spans: &[Span<'a>]| -> HashMap<Text<'a>, Span<'a>> {
-            let known = spans.iter().filter(|span| !matches!(span.output, Value::Null));
-            known.filter_map(|span| Some((span.id?, *span))).collect()
-        };
-        let mut told = with_output(&self.results);
-        let left = requests.iter().zip(taken).filter(|(_, taken)| !**taken).map(|(request, _)| request.span);
-        let mut missing: HashSet<Text<'a>> =
-            left.filter(|span| matches!(span.output, Value::Null)).filter_map(|span| span.id).collect();
-        for (place, node) in self.nodes.iter().enumerate() {
-            if node.step.is(Kind::ToolCall) && !node.repeated && node.step.output.is_none() {
-                let asked_for = partners.get(&place).and_then(|&number| requests.get(number)?.span.id);
-                missing.extend(node.step.call_id.or(asked_for));
+        asked: &[Side<'a>],
+        made: &[Option<Side<'a>>],
+        uses: &HashMap<Text<'a>, usize>,
+    ) -> Vec<Option<usize>> {
+        let mut taken = vec![false; requests.len()];
+        let mut partners: Vec<Option<usize>> = vec![None; made.len()];
+        let has_times = self.nodes.iter().all(|node| node.recorded.started_at.is_some());
+        for pass in PASSES {
+            let mut open: HashMap<Key<'a>, Steps> = HashMap::new();
+            let mut next = 0;
+            // Without times, and with the clocks of several machines, a model may stand after what it asked for.
+            let is_in_order = has_times && !pass.iter().any(|(by, _)| matches!(by, By::Id | By::IdAlone));
+            for is_last_look in if is_in_order { &[false][..] } else { &[false, true] } {
+                for (place, made) in made.iter().enumerate() {
+                    while let Some(request) = requests.get(next).filter(|one| *is_last_look || one.by <= place) {
+                        if !taken[next] {
+                            for key in asked[next].keys_of_request(pass, uses) {
+                                open.entry(key).or_default().push(request.by, next);
+                            }
+                        }
+                        next += 1;
+                    }
+                    let Some(made) = made.as_ref().filter(|_| partners[place].is_none()) else { continue };
+                    let mut found = None;
+                    for key in made.keys_of_execution(pass) {
+                        let Some(steps) = open.get_mut(&key) else { continue };
+                        while let (None, Some(number)) = (found, steps.pop()) {
+                            found = Some(number).filter(|&number| !taken[number]);
+                        }
+                    }
+                    if let Some(number) = found {
+                        taken[number] = true;
+                        partners[place] = found;
+                    }
+                }
             }
         }
-        missing.retain(|id| !told.contains_key(id));
+        partners
+    }
+
+    /// What models were told came of calls of which no span says it. A history is long, and told again each time, so it
+    /// is read only where something is missing, from the last one on.
+    fn told_results(
+        &mut self,
+        mut missing: HashSet<Text<'a>>,
+        uses: &HashMap<Text<'a>, usize>,
+        hasher: &RandomState,
+    ) -> Told<'a> {
+        let mut told = Told::default();
+        self.results.iter().rev().for_each(|span| told.add(span, hasher));
+        let is_only = |id: &Text<'a>| uses.get(id).is_none_or(|&count| count < 2);
+        missing.retain(|id| !is_only(id) || !told.by_id.contains_key(id));
         for place in (0..self.nodes.len()).rev() {
             if missing.is_empty() {
                 break;
             }
             if let Some(asked) = self.nodes[place].step.asked {
-                let spans = self.heard(place, "what the model was told", asked).finish().into_spans();
-                for (id, span) in with_output(&spans) {
-                    missing.remove(&id);
-                    told.entry(id).or_insert(span);
+                let conversation = self.heard(place, "what the model was told", asked).finish();
+                for span in conversation.spans().iter().rev() {
+                    told.add(span, hasher);
+                    if let Some(id) = span.id.filter(|id| is_only(id) && told.by_id.contains_key(id)) {
+                        missing.remove(&id);
+                    }
                 }
             }
         }
@@ -574,8 +657,8 @@ impl<'a> Tree<'_, 'a> {
         trace
     }
 
-    /// The places of the spans of each turn. There is one turn, unless the dialect numbers the questions of the user, or there
-    /// are several roots, one after the other, of which each was asked something else.
+    /// The places of the spans of each turn. There is one turn, unless the dialect numbers the questions of the user,
+    /// or there are several roots, one after the other, of which each was asked something else.
     fn turns(&mut self) -> Vec<Vec<usize>> {
         if let Some(turns) = self.numbered_turns() {
             return turns;
@@ -700,6 +783,7 @@ impl<'a> Tree<'_, 'a> {
         let value = decode::decoded(self.reader, value);
         match value {
             Value::Null | Value::Array([]) | Value::Object([]) => return Value::Null,
+            Value::Text(text) if are_cut_off(text) => return Value::Null,
             Value::Array(_) | Value::Object(_) => {}
             other => return other,
         }
@@ -802,13 +886,6 @@ impl<'a> Tree<'_, 'a> {
 /// Under which of their arguments agents are asked.
 const QUESTIONS: &[&str] = &["task", "input", "question", "query", "prompt", "user_input", "message"];
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
-    Not,
-    OnTheWay,
-    Done,
-}
-
 #[derive(Clone, Copy)]
 enum Who {
     User,
@@ -835,20 +912,607 @@ fn name_of_agent<'a>(node: &Node<'a>) -> Option<Text<'a>> {
     node.step.agent.or(node.step.name).or(Some(node.recorded.name)).filter(|name| !name.is_empty())
 }
 
-/// With the same arguments, or where those of one of them are not recorded.
-fn is_same_call(one: &Step<'_>, other: &Step<'_>) -> bool {
-    let (Some(a), Some(b)) = (one.name, other.name) else { return false };
-    let ids_differ = matches!((one.call_id, other.call_id), (Some(a), Some(b)) if a != b);
-    let (x, y) = (one.input.unwrap_or(Value::Null), other.input.unwrap_or(Value::Null));
-    let is_unknown = |value| matches!(value, Value::Null);
-    !ids_differ && is_same_name(a, b) && (is_unknown(x) || is_unknown(y) || compare::equal(x, y))
+/// The span that tells the call of another one, which is then known without going all the way again.
+fn teller(tellers: &mut [usize], mut place: usize) -> usize {
+    while tellers[place] != place {
+        tellers[place] = tellers[tellers[place]];
+        place = tellers[place];
+    }
+    place
 }
 
 /// A client may know a tool by a name that says whose it is: `mcp__server__tool`.
-fn is_same_name(a: Text<'_>, b: Text<'_>) -> bool {
-    a == b || last_segment(a) == b || last_segment(b) == a
+fn is_same_tool(one: &Step<'_>, other: &Step<'_>) -> bool {
+    let (Some(a), Some(b)) = (one.name, other.name) else { return false };
+    let ids_differ = matches!((one.call_id, other.call_id), (Some(a), Some(b)) if a != b);
+    !ids_differ && (a == b || call::last_segment(a) == Some(b) || call::last_segment(b) == Some(a))
 }
 
-fn last_segment(name: Text<'_>) -> Text<'_> {
-    name
+/// Also where that of one of them is not recorded.
+fn may_have_same_input(one: &Step<'_>, other: &Step<'_>) -> bool {
+    match (one.input, other.input) {
+        (None | Some(Value::Null), _) | (_, None | Some(Value::Null)) => true,
+        (Some(one), Some(other)) => compare::equal(one, other),
+    }
+}
+
+/// The calls that something told in an answer.
+#[derive(Default)]
+struct Heard<'a> {
+    calls: Vec<Span<'a>>,
+    /// With what was asked before.
+    tells_past: bool,
+}
+
+/// What a request and an execution are paired by.
+struct Side<'a> {
+    id: Option<Text<'a>>,
+    name: Option<Text<'a>>,
+    /// The place of the agent's span.
+    agent_span: Option<usize>,
+    agent: Option<Text<'a>>,
+    /// A hash of the arguments.
+    input: u64,
+}
+
+#[derive(Clone, Copy)]
+enum By {
+    /// The id, which may be used again, and the tool.
+    Id,
+    /// An id that no other request has.
+    IdAlone,
+    AgentSpan,
+    AgentName,
+    Tool,
+}
+
+/// By what pairs are found, from the surest on, and whether with the same arguments. Each way is tried for all spans
+/// before the next. (Arguments may be checked and changed on the way; agents may not be known.)
+const PASSES: &[&[(By, bool)]] = &[
+    &[(By::Id, true), (By::Id, false), (By::IdAlone, false)],
+    &[(By::AgentSpan, true), (By::AgentName, true)],
+    &[(By::AgentSpan, false), (By::AgentName, false)],
+    &[(By::Tool, true)],
+    &[(By::Tool, false)],
+];
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key<'a> {
+    scope: Scope<'a>,
+    name: Option<Name<'a>>,
+    input: Option<u64>,
+    /// Only requests without an id: an execution with one that was not found by it can be no other's.
+    without_id: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Scope<'a> {
+    Id(Text<'a>),
+    AgentSpan(usize),
+    AgentName(Option<Text<'a>>),
+    All,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Name<'a> {
+    Whole(Text<'a>),
+    /// The last segment of what was asked for.
+    Last(Text<'a>),
+}
+
+impl<'a> Side<'a> {
+    fn scope(&self, by: By) -> Option<Scope<'a>> {
+        Some(match by {
+            By::Id | By::IdAlone => Scope::Id(self.id?),
+            By::AgentSpan => Scope::AgentSpan(self.agent_span?),
+            By::AgentName => Scope::AgentName(self.agent),
+            By::Tool => Scope::All,
+        })
+    }
+
+    /// Under which keys a request is to be found.
+    fn keys_of_request(&self, pass: &[(By, bool)], uses: &HashMap<Text<'a>, usize>) -> Vec<Key<'a>> {
+        let is_only = self.id.is_some_and(|id| uses.get(&id) == Some(&1));
+        let last = self.name.and_then(call::last_segment).map(Name::Last);
+        let mut keys = self.keys(pass, false, [self.name.map(Name::Whole), last, None]);
+        keys.retain(|key| key.name.is_some() || is_only);
+        if self.id.is_none() {
+            keys.extend(self.keys(pass, true, [self.name.map(Name::Whole), last, None]));
+        }
+        keys
+    }
+
+    /// Under which keys that of an execution may be.
+    fn keys_of_execution(&self, pass: &[(By, bool)]) -> Vec<Key<'a>> {
+        let last = self.name.and_then(call::last_segment).map(Name::Whole);
+        let is_by_id = pass.iter().any(|(by, _)| matches!(by, By::Id | By::IdAlone));
+        let names = [self.name.map(Name::Whole), self.name.map(Name::Last), last];
+        self.keys(pass, self.id.is_some() && !is_by_id, names)
+    }
+
+    fn keys(&self, pass: &[(By, bool)], without_id: bool, names: [Option<Name<'a>>; 3]) -> Vec<Key<'a>> {
+        let mut keys = Vec::new();
+        for &(by, same_input) in pass {
+            let Some(scope) = self.scope(by) else { continue };
+            let input = same_input.then_some(self.input);
+            match by {
+                By::IdAlone => keys.push(Key { scope, name: None, input, without_id }),
+                _ => {
+                    keys.extend(names.iter().flatten().map(|&name| Key { scope, name: Some(name), input, without_id }))
+                }
+            }
+        }
+        keys
+    }
+}
+
+/// Calls with what came of them.
+#[derive(Default)]
+struct Told<'a> {
+    by_call: HashMap<(Text<'a>, Text<'a>, u64), Span<'a>>,
+    /// None where an id is that of several calls.
+    by_id: HashMap<Text<'a>, Option<Span<'a>>>,
+}
+
+impl<'a> Told<'a> {
+    /// Of what is told twice, the first counts.
+    fn add(&mut self, span: &Span<'a>, hasher: &RandomState) {
+        let Some(id) = span.id.filter(|_| !matches!(span.output, Value::Null)) else { return };
+        self.by_call.entry((id, span.name, compare::hash(span.input, hasher))).or_insert(*span);
+        let known = self.by_id.entry(id).or_insert(Some(*span));
+        if known.is_some_and(|known| known.name != span.name || !compare::equal(known.input, span.input)) {
+            *known = None;
+        }
+    }
+
+    fn of(&self, side: &Side<'a>, uses: &HashMap<Text<'a>, usize>) -> Option<&Span<'a>> {
+        let id = side.id?;
+        let exactly = side.name.and_then(|name| self.by_call.get(&(id, name, side.input)));
+        let is_only = uses.get(&id).is_none_or(|&count| count < 2);
+        exactly.or_else(|| self.by_id.get(&id).filter(|_| is_only)?.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use bumpalo::Bump;
+
+    use super::*;
+    use crate::trace::spans::attributes::Attributes;
+
+    /// A span as `{"id", "in", "at": [start, end]}` (microseconds, or `ns`) with one of `agent`, `tool` (and `call`,
+    /// `with`, `gave`), `mcp` (as `tool`), `llm` (and `ask`, `say`: messages) or `chain`, which is its name.
+    fn recorded<'a>(reader: Reader<'a>, value: Value<'a>) -> Recorded<'a> {
+        let text = |key: &str| match value.get(key) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        };
+        let times = |key: &str| match value.get(key) {
+            Some(Value::Array(times)) => times,
+            _ => &[],
+        };
+        let time = |place: usize| match (times("at").get(place), times("ns").get(place)) {
+            (Some(Value::Int(time)), _) => Some(time * 1000),
+            (_, Some(Value::Int(time))) => Some(*time),
+            _ => None,
+        };
+        let mut attributes = Vec::new();
+        let mut set = |key: &'static str, value: Option<Value<'a>>| {
+            attributes.extend(value.map(|value| Member { key: Text::from(key), value }));
+        };
+        for (kind, key, operation, name) in [
+            ("agent", "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name"),
+            ("tool", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name"),
+            ("mcp", "mcp.method.name", "tools/call", "gen_ai.tool.name"),
+            ("llm", "gen_ai.operation.name", "chat", "gen_ai.request.model"),
+        ] {
+            if let Some(named) = value.get(kind) {
+                set(key, Some(Value::Text(Text::from(operation))));
+                set(name, Some(named));
+            }
+        }
+        for (key, attribute) in [
+            ("call", "gen_ai.tool.call.id"),
+            ("with", "gen_ai.tool.call.arguments"),
+            ("gave", "gen_ai.tool.call.result"),
+            ("ask", "gen_ai.input.messages"),
+            ("say", "gen_ai.output.messages"),
+        ] {
+            set(attribute, value.get(key));
+        }
+        let name = ["chain", "agent", "tool", "mcp", "llm"].into_iter().find_map(text);
+        Recorded {
+            trace_id: Text::from("t"),
+            id: text("id"),
+            parent_id: text("in"),
+            name: name.unwrap_or(Text::from("")),
+            started_at: time(0),
+            ended_at: time(1),
+            status: text("status").map(|word| if word.is("ok") { Status::Ok } else { Status::Error }),
+            status_message: None,
+            attributes: Attributes(reader.bump.alloc_slice_copy(&attributes)),
+            events: Vec::new(),
+            row: Value::Null,
+        }
+    }
+
+    fn with<T>(text: &str, tell: impl FnOnce(&Trace<'_>) -> T) -> T {
+        let bump = Bump::new();
+        let (value, reader) = Reader::parse(text.as_bytes(), &bump).unwrap();
+        let Value::Array(spans) = value else { panic!("a list of spans") };
+        let mut exported = Exported::new(reader);
+        exported.spans = spans.iter().map(|span| recorded(reader, *span)).collect();
+        let mut found = Found::new(reader);
+        traces(exported, None, &mut found);
+        assert!(found.problems.is_empty(), "{:?}", found.problems);
+        assert_eq!(found.traces.len(), 1);
+        tell(&found.traces[0])
+    }
+
+    /// Each tool call as `name@agent input = output`, with `#` its id, `?` if it was requested alone, `!` if it was
+    /// executed alone, and what was asked for where that differs.
+    fn calls(text: &str) -> Vec<String> {
+        let call = |span: &Span<'_>| {
+            let found = |key: &str| span.attributes.iter().rev().find(|member| member.key.is(key));
+            let told = |before: &str, key| {
+                found(key).map_or(String::new(), |found| format!(" {before}{}", show::json_text(found.value)))
+            };
+            let agent = span.agent.map_or(String::new(), |agent| format!("@{}", show::plain(agent)));
+            let mark = match span.recorded_as {
+                RecordedAs::Requested => " ?",
+                RecordedAs::Executed => " !",
+                RecordedAs::Both => "",
+            };
+            let id = told("#", "call_id").replace('"', "");
+            let asked = told("asked ", "requested_arguments");
+            let [input, output] = [span.input, span.output].map(show::json_text);
+            format!("{}{agent} {input} = {output}{id}{mark}{asked}", show::plain(span.name))
+        };
+        with(text, |trace| trace.spans().iter().filter(|span| span.kind == Kind::ToolCall).map(call).collect())
+    }
+
+    fn list(spans: &[&str]) -> String {
+        format!("[{}]", spans.join(", "))
+    }
+
+    /// A model that asks for calls: `id name arguments`, with `-` for no id.
+    fn model(about: &str, calls: &[&str]) -> String {
+        let part = |call: &&str| {
+            let mut words = call.splitn(3, ' ');
+            let [id, name, arguments] = [(); 3].map(|()| words.next().unwrap());
+            let id = if id == "-" { String::new() } else { format!(r#""id": "{id}", "#) };
+            format!(r#"{{"type": "tool_call", {id}"name": "{name}", "arguments": {arguments}}}"#)
+        };
+        let parts: Vec<String> = calls.iter().map(part).collect();
+        let said =
+            format!(r#"[{{"role": "assistant", "parts": [{}], "finish_reason": "tool_call"}}]"#, parts.join(", "));
+        format!(r#"{{{about}, "llm": "m", "say": {said}}}"#)
+    }
+
+    /// What a model is told: `? text`, `+ id name arguments` or `= id output`.
+    fn history(events: &[&str]) -> String {
+        let message = |event: &&str| {
+            let mut words = event.splitn(2, ' ');
+            let [kind, rest] = [(); 2].map(|()| words.next().unwrap());
+            let (role, part) = match kind {
+                "?" => ("user", format!(r#"{{"type": "text", "content": "{rest}"}}"#)),
+                "+" => {
+                    let mut words = rest.splitn(3, ' ');
+                    let [id, name, arguments] = [(); 3].map(|()| words.next().unwrap());
+                    let call = format!(r#""id": "{id}", "name": "{name}", "arguments": {arguments}"#);
+                    ("assistant", format!(r#"{{"type": "tool_call", {call}}}"#))
+                }
+                _ => {
+                    let (id, output) = rest.split_once(' ').unwrap();
+                    ("tool", format!(r#"{{"type": "tool_call_response", "id": "{id}", "response": {output}}}"#))
+                }
+            };
+            format!(r#"{{"role": "{role}", "parts": [{part}]}}"#)
+        };
+        format!("[{}]", events.iter().map(message).collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn a_call_is_told_once_by_its_id() {
+        let model = model(r#""id": "m", "at": [1, 2]"#, &[r#"1 f {"x": 1}"#, "2 g {}"]);
+        // Parallel calls, in another order.
+        let g = r#"{"id": "g", "tool": "g", "call": "2", "at": [3, 5], "with": {}, "gave": "G"}"#;
+        let f = r#"{"id": "f", "tool": "f", "call": "1", "at": [4, 6], "gave": "F"}"#;
+        for order in [[&*model, g, f], [f, &*model, g]] {
+            assert_eq!(calls(&list(&order)), [r#"g {} = "G" #2"#, r#"f {"x": 1} = "F" #1"#]);
+        }
+        // The clock of the tools is behind, or there is none.
+        let early = f.replace("[4, 6]", "[0, 1]");
+        assert_eq!(calls(&list(&[&early, &model, g])), [r#"f {"x": 1} = "F" #1"#, r#"g {} = "G" #2"#]);
+        let untimed = list(&[f, &model, g]).replace(r#""at""#, r#""-""#);
+        assert_eq!(calls(&untimed), [r#"f {"x": 1} = "F" #1"#, r#"g {} = "G" #2"#]);
+    }
+
+    #[test]
+    fn without_ids_it_goes_by_agent_arguments_and_order() {
+        let model = model(r#""id": "m", "at": [1, 2]"#, &[r#"- f {"x": 2}"#, r#"- f {"x": "1"}"#, r#"- f {"x": 3}"#]);
+        let tool = |at: i64, x: &str| format!(r#"{{"tool": "f", "at": [{at}, 9], "with": {{"x": {x}}}}}"#);
+        // What is coerced takes none that another one fits exactly.
+        let told = calls(&list(&[&model, &tool(3, "1"), &tool(4, "2"), &tool(5, "3")]));
+        assert_eq!(told, [r#"f {"x": 1} = null asked {"x": "1"}"#, r#"f {"x": 2} = null"#, r#"f {"x": 3} = null"#]);
+        // One was never executed.
+        let told = calls(&list(&[&model, &tool(3, "3"), &tool(4, "2")]));
+        assert_eq!(told, [r#"f {"x": "1"} = null ?"#, r#"f {"x": 3} = null"#, r#"f {"x": 2} = null"#]);
+        // Nobody asked for the fourth.
+        let told = calls(&list(&[&model, &tool(3, "3"), &tool(4, "2"), &tool(5, "9"), &tool(6, "9")]));
+        assert_eq!(told[2..], [r#"f {"x": 9} = null asked {"x": "1"}"#, r#"f {"x": 9} = null !"#]);
+    }
+
+    #[test]
+    fn an_execution_with_another_id_is_another_call() {
+        let model = model(r#""id": "m", "at": [1, 2]"#, &["1 f {}", "- f {}"]);
+        let tool = |call: &str, at: i64| format!(r#"{{"tool": "f", "with": {{}}{call}, "at": [{at}, 9]}}"#);
+        let (one, two, none) = (tool(r#", "call": "7""#, 3), tool(r#", "call": "8""#, 4), tool("", 5));
+        assert_eq!(calls(&list(&[&model, &one, &none])), ["f {} = null #7", "f {} = null #1"]);
+        assert_eq!(calls(&list(&[&model, &one, &two])), ["f {} = null #1 ?", "f {} = null #7", "f {} = null #8 !"]);
+    }
+
+    #[test]
+    fn each_attempt_is_a_call() {
+        let model = model(r#""id": "m", "at": [1, 2]"#, &["1 f {}"]);
+        let attempt = |id: &str, start: i64, end: i64| {
+            format!(r#"{{"id": "{id}", "tool": "f", "call": "1", "with": {{}}, "at": [{start}, {end}]}}"#)
+        };
+        let told = calls(&list(&[&model, &attempt("a", 3, 4), &attempt("b", 4, 5)]));
+        assert_eq!(told, ["f {} = null #1", "f {} = null #1 !"]);
+        // A second instrumentation tells the same one while it is under way.
+        assert_eq!(calls(&list(&[&model, &attempt("a", 3, 6), &attempt("b", 4, 5)])), ["f {} = null #1"]);
+    }
+
+    #[test]
+    fn what_was_denied_is_requested_alone() {
+        let model = model(r#""id": "m", "at": [1, 2]"#, &["1 f {}", "2 g {}"]);
+        let tool = r#"{"id": "g", "tool": "g", "call": "2", "at": [3, 4], "with": {}, "gave": 5}"#;
+        let told = history(&["? Q", "+ 1 f {}", r#"= 1 "denied""#]);
+        let next = format!(r#"{{"id": "n", "llm": "m", "at": [5, 6], "ask": {told}}}"#);
+        assert_eq!(calls(&list(&[&model, tool, &next])), [r#"f {} = "denied" #1 ?"#, "g {} = 5 #2"]);
+        // Where no tool is a span, nothing is known of executions.
+        assert_eq!(calls(&list(&[&model, &next])), [r#"f {} = "denied" #1"#, "g {} = null #2"]);
+    }
+
+    #[test]
+    fn ids_that_come_again_are_new_calls() {
+        let first = model(r#""id": "m", "at": [1, 2]"#, &[r#"0 f {"x": 1}"#]);
+        let second = model(r#""id": "n", "at": [5, 6]"#, &[r#"0 f {"x": 2}"#]);
+        let third = model(r#""id": "o", "at": [8, 9]"#, &["0 g {}", r#"0 f {"x": 2}"#]);
+        let (one, two) = (r#"f {"x": 1} = null #0"#, r#"f {"x": 2} = null #0"#);
+        assert_eq!(calls(&list(&[&first, &second, &third])), [one, two, "g {} = null #0", two]);
+        let tool = |at: i64, name: &str, x: &str| {
+            let about = format!(r#""id": "{at}", "call": "0", "at": [{at}, {at}]"#);
+            format!(r#"{{{about}, "tool": "{name}", "with": {{{x}}}, "gave": {at}}}"#)
+        };
+        let f = |at, x| tool(at, "f", x);
+        let tools = [f(3, r#""x": 1"#), f(7, r#""x": 2"#), f(10, r#""x": 2"#), tool(11, "g", "")];
+        assert_eq!(
+            calls(&list(&[&first, &tools[0], &second, &tools[1], &third, &tools[2], &tools[3]])),
+            [r#"f {"x": 1} = 3 #0"#, r#"f {"x": 2} = 7 #0"#, r#"f {"x": 2} = 10 #0"#, "g {} = 11 #0"]
+        );
+        // The result that was told last is not that of the first.
+        let told = history(&["? Q", r#"+ 0 f {"x": 2}"#, "= 0 22"]);
+        let last = format!(r#"{{"id": "p", "llm": "m", "at": [7, 8], "ask": {told}}}"#);
+        assert_eq!(calls(&list(&[&first, &second, &last])), [one, r#"f {"x": 2} = 22 #0"#]);
+    }
+
+    #[test]
+    fn a_second_instrumentation_of_a_model_tells_the_same_calls() {
+        let outer = model(r#""id": "m", "at": [1, 5]"#, &["- f {}"]);
+        let inner = model(r#""id": "n", "in": "m", "at": [2, 4]"#, &["- f {}"]);
+        assert_eq!(calls(&list(&[&outer, &inner])), ["f {} = null"]);
+        // Of which the outer one doesn't tell them.
+        let said = r#"[{"role": "assistant", "parts": [{"type": "text", "content": "A"}], "finish_reason": "stop"}]"#;
+        let silent = format!(r#"{{"id": "m", "at": [1, 5], "llm": "m", "say": {said}}}"#);
+        assert_eq!(calls(&list(&[&silent, &inner])), ["f {} = null"]);
+        // Beside each other, at the same time.
+        let one = model(r#""id": "m", "at": [1, 5]"#, &["1 f {}"]);
+        let other = model(r#""id": "n", "at": [2, 4]"#, &["1 f {}"]);
+        assert_eq!(calls(&list(&[&one, &other])), ["f {} = null #1"]);
+        // What is inside of a tool, or an agent, is something else.
+        let tool = r#"{"id": "t", "tool": "f", "in": "m", "at": [2, 4]}"#;
+        let inside = model(r#""id": "n", "in": "t", "at": [3, 4]"#, &["- g {}"]);
+        assert_eq!(calls(&list(&[&outer, tool, &inside])), ["f {} = null", "g {} = null ?"]);
+        let agent = r#"{"id": "t", "agent": "b", "in": "m", "at": [2, 4]}"#;
+        assert_eq!(calls(&list(&[&outer, agent, &inside])), ["g@b {} = null", "f {} = null"]);
+    }
+
+    #[test]
+    fn a_history_makes_no_calls() {
+        let told = history(&["? Q", "+ 8 f {}", "= 8 1", "? R"]);
+        let model = model(&format!(r#""id": "m", "at": [1, 2], "ask": {told}"#), &["9 f {}"]);
+        assert_eq!(calls(&list(&[&model])), ["f {} = null #9"]);
+    }
+
+    #[test]
+    fn a_tool_inside_of_itself_is_another_view_of_it() {
+        let outer = r#"{"id": "a", "tool": "srv__f", "call": "1", "with": {"x": "1"}, "at": [1, 9]}"#;
+        let mcp = r#"{"id": "b", "in": "a", "mcp": "f", "with": {"x": 1, "session": 5}, "gave": "R", "at": [2, 8]}"#;
+        let server = r#"{"id": "c", "in": "b", "tool": "f", "with": {"x": 1, "session": 5}, "at": [3, 7]}"#;
+        let told = [r#"srv__f {"x": "1"} = "R" #1"#];
+        assert_eq!(calls(&list(&[outer, mcp, server])), told);
+        assert_eq!(calls(&list(&[server, mcp, outer])), told);
+        // Another name, other arguments, or another id.
+        for inner in [r#""tool": "g""#, r#""tool": "f", "with": {"x": 2}"#, r#""tool": "f", "call": "2""#] {
+            let inner = format!(r#"{{"id": "b", "in": "a", "at": [2, 8], {inner}}}"#);
+            assert_eq!(calls(&list(&[outer, &inner])).len(), 2, "{inner}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_agent_makes_the_call() {
+        let told = calls(&list(&[
+            r#"{"id": "a", "agent": "boss", "at": [0, 20]}"#,
+            &model(r#""id": "m", "in": "a", "at": [1, 2]"#, &["- ask {}", "- f {}"]),
+            r#"{"id": "t", "in": "a", "tool": "ask", "with": {}, "at": [3, 12]}"#,
+            r#"{"id": "b", "in": "t", "agent": "clerk", "at": [4, 11]}"#,
+            &model(r#""id": "n", "in": "b", "at": [5, 6]"#, &["- f {}"]),
+            // Of two agents at the same time each made its own.
+            r#"{"id": "g", "in": "a", "tool": "f", "with": {}, "gave": 1, "at": [7, 8]}"#,
+            r#"{"id": "x", "in": "b", "chain": "x", "at": [8, 9]}"#,
+            r#"{"id": "h", "in": "x", "tool": "f", "with": {}, "gave": 2, "at": [9, 10]}"#,
+        ]));
+        assert_eq!(told, ["ask@boss {} = null", "f@boss {} = 1", "f@clerk {} = 2"]);
+    }
+
+    #[test]
+    fn agents_of_one_name_are_told_apart_by_their_spans() {
+        let told = calls(&list(&[
+            r#"{"id": "a", "agent": "w", "at": [0, 20]}"#,
+            r#"{"id": "b", "agent": "w", "at": [0, 20]}"#,
+            &model(r#""id": "m", "in": "a", "at": [1, 2]"#, &["1 f {}"]),
+            &model(r#""id": "n", "in": "b", "at": [1, 2]"#, &["2 f {}"]),
+            r#"{"id": "g", "in": "b", "tool": "f", "with": {}, "at": [3, 4]}"#,
+            r#"{"id": "h", "in": "a", "tool": "f", "with": {}, "at": [5, 6]}"#,
+        ]));
+        assert_eq!(told, ["f@w {} = null #2", "f@w {} = null #1"]);
+    }
+
+    #[test]
+    fn spans_that_are_exported_again_count_once_and_ids_that_come_again_do_not() {
+        let tool = |at: i64| format!(r#"{{"id": "a", "tool": "f", "with": {{"at": {at}}}, "at": [{at}, 9]}}"#);
+        let pending = || r#"{"id": "a", "tool": "f", "at": [1]}"#.to_owned();
+        let untimed = || r#"{"id": "a", "tool": "f"}"#.to_owned();
+        let (one, two) = (r#"f {"at": 1} = null"#, r#"f {"at": 2} = null"#);
+        for (spans, wanted) in [
+            (vec![tool(1), tool(1)], vec![one]),
+            (vec![pending(), tool(1)], vec![one]),
+            (vec![tool(1), pending()], vec![one]),
+            (vec![untimed(), tool(1)], vec![one]),
+            (vec![tool(1), untimed()], vec![one]),
+            (vec![tool(1), tool(2), tool(1), tool(2)], vec![one, two]),
+            (vec![tool(1), tool(1).replace(r#""f""#, r#""g""#)], vec![one, r#"g {"at": 1} = null"#]),
+        ] {
+            assert_eq!(calls(&format!("[{}]", spans.join(", "))), wanted, "{spans:?}");
+        }
+    }
+
+    #[test]
+    fn spans_are_in_the_order_of_their_start_and_outer_ones_first() {
+        let names = |text: &str| {
+            with(text, |trace| trace.spans().iter().map(|span| show::plain(span.name)).collect::<Vec<_>>().join(" "))
+        };
+        let spans = list(&[
+            r#"{"id": "c", "in": "b", "chain": "c", "ns": [1000, 2000]}"#,
+            r#"{"id": "b", "in": "a", "chain": "b", "ns": [1000, 3000]}"#,
+            r#"{"id": "e", "chain": "e", "ns": [1000, 3000]}"#,
+            r#"{"id": "a", "chain": "a", "ns": [1000, 4000]}"#,
+            r#"{"id": "d", "in": "c", "chain": "d", "ns": [900, 950]}"#,
+        ]);
+        assert_eq!(names(&spans), "d e a b c");
+        // Where one has no time, in that of the log.
+        assert_eq!(names(&spans.replace("[900, 950]", "[]")), "c b e a d");
+        // Python's times know no more than microseconds.
+        assert_eq!(names(&spans.replace("[1000, 4000]", "[1999, 4000]")), "d e a b c");
+        // What was asked for stands where the model had answered.
+        let long = model(r#""id": "m", "at": [0, 9]"#, &["1 f {}"]);
+        assert_eq!(names(&list(&[&long, r#"{"tool": "g", "at": [4, 5]}"#])), "m g f");
+    }
+
+    #[test]
+    fn circles_of_parents_are_cut_at_their_first_span() {
+        let agent = |id: &str, outer: &str, at: i64| {
+            format!(r#"{{"id": "{id}", "in": "{outer}", "agent": "{id}", "at": [{at}, 99]}}"#)
+        };
+        let tool = r#"{"id": "t", "in": "c", "tool": "f", "with": {}, "at": [50, 60]}"#;
+        let text = list(&[&agent("b", "c", 20), &agent("c", "a", 30), &agent("a", "b", 10), tool]);
+        let agents = with(&text, |trace| {
+            let agent = |span: &Span<'_>| span.agent.map_or("-".to_owned(), show::plain);
+            trace.spans().iter().map(|span| format!("{}@{}", show::plain(span.name), agent(span))).collect::<Vec<_>>()
+        });
+        assert_eq!(agents, ["a@-", "b@c", "c@a", "f@c"]);
+        assert_eq!(calls(r#"[{"id": "t", "in": "t", "tool": "f"}]"#), ["f null = null"]);
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_neither_empty_nor_none() {
+        assert_eq!(calls(r#"[{"tool": "f"}]"#), ["f null = null"]);
+        assert_eq!(calls(r#"[{"tool": "f", "with": {}}]"#), ["f {} = null"]);
+        let is_reported = |text: &str| with(text, |trace| trace.reported);
+        assert!(!is_reported(r#"[{"llm": "m"}]"#) && !is_reported(r#"[{"agent": "a"}]"#));
+        let said = r#"[{"role": "assistant", "parts": [{"type": "text", "content": "A"}], "finish_reason": "stop"}]"#;
+        assert!(is_reported(&format!(r#"[{{"llm": "m", "say": {said}}}]"#)) && is_reported(r#"[{"tool": "f"}]"#));
+    }
+
+    #[test]
+    fn a_status_is_what_was_recorded() {
+        let status = |text: &str| with(text, |trace| trace.spans()[0].status.map(show::plain));
+        assert_eq!(status(r#"[{"tool": "f", "gave": "Error: boom"}]"#), None);
+        assert_eq!(status(r#"[{"tool": "f", "status": "ok", "gave": "Error: boom"}]"#).as_deref(), Some("ok"));
+        assert_eq!(status(r#"[{"tool": "f", "status": "error", "gave": "fine"}]"#).as_deref(), Some("error"));
+    }
+
+    #[test]
+    fn turns_are_told_by_what_was_asked() {
+        let agent = |id: &str, question: &str, start: i64, end: i64| {
+            let ask = history(&[&format!("? {question}")]);
+            format!(r#"{{"id": "{id}", "agent": "a", "ask": {ask}, "at": [{start}, {end}]}}"#)
+        };
+        let tool = |outer: &str, at: i64| format!(r#"{{"in": "{outer}", "tool": "{outer}", "at": [{at}, {at}]}}"#);
+        let turns = |spans: &[String]| {
+            with(&format!("[{}]", spans.join(", ")), |trace| {
+                let turns = trace.conversation.turns();
+                turns
+                    .map(|(turn, spans)| format!("{} {}", show::json_text(turn.input), spans.len()))
+                    .collect::<Vec<_>>()
+            })
+        };
+        let two = [agent("a", "Q", 0, 5), tool("a", 1), agent("b", "R", 5, 9), tool("b", 6), tool("b", 7)];
+        assert_eq!(turns(&two), [r#""Q" 2"#, r#""R" 3"#]);
+        // At the same time, or asked the same: one turn.
+        assert_eq!(turns(&[agent("a", "Q", 0, 6), tool("a", 1), agent("b", "R", 5, 9)]), [r#""Q" 3"#]);
+        assert_eq!(turns(&[agent("a", "Q", 0, 5), tool("a", 1), agent("b", "Q", 5, 9)]), [r#""Q" 3"#]);
+    }
+
+    /// Ten times as many spans take no more than some ten times as long; that the calls are right is asserted, too.
+    fn takes_linear_time(what: &str, span: impl Fn(usize, usize) -> String, calls: impl Fn(usize) -> usize) {
+        let time = |count: usize| {
+            let text = format!("[{}]", (0..count).map(|at| span(at, count)).collect::<Vec<_>>().join(", "));
+            let start = Instant::now();
+            let found = with(&text, |trace| trace.spans().iter().filter(|span| span.kind == Kind::ToolCall).count());
+            assert_eq!(found, calls(count), "{what}");
+            start.elapsed()
+        };
+        let (small, large) = (time(2_000), time(20_000));
+        assert!(large < 60 * small, "{what}: {small:?}, {large:?}");
+    }
+
+    #[test]
+    fn large_traces_take_linear_time() {
+        let nested = |kind: &'static str| {
+            move |at: usize, count: usize| {
+                let outer = at.checked_sub(1).map_or(String::new(), |outer| format!(r#""in": "{outer}", "#));
+                format!(r#"{{{outer}"id": "{at}", "{kind}": "f", "at": [{at}, {}]}}"#, 2 * count - at)
+            }
+        };
+        takes_linear_time("tools in each other", nested("tool"), |_| 1);
+        takes_linear_time("agents in each other", nested("agent"), |_| 0);
+        takes_linear_time("models in each other", nested("llm"), |_| 0);
+        let circle = |at: usize, count: usize| {
+            format!(r#"{{"id": "{at}", "in": "{}", "chain": "c", "at": [{at}, {at}]}}"#, (at + 1) % count)
+        };
+        takes_linear_time("a circle", circle, |_| 0);
+        // Of one tool, each asked for and executed.
+        for (call, id) in [("- f {}", ""), (r#"- f {"x": AT}"#, ""), ("0 f {}", r#""call": "0", "#)] {
+            let pair = |at: usize, _| {
+                let (start, end) = (2 * at, 2 * at + 1);
+                let model = model(&format!(r#""at": [{start}, {start}]"#), &[&call.replace("AT", &at.to_string())]);
+                format!(r#"{model}, {{"tool": "f", {id}"at": [{end}, {end}], "with": {{"y": 1}}}}"#)
+            };
+            takes_linear_time(call, pair, |count| count);
+        }
+        // All in one step.
+        let step = |at: usize, count: usize| match at {
+            0 => {
+                let calls: Vec<String> = (1..count).map(|at| format!(r#"- f {{"x": {at}}}"#)).collect();
+                model(r#""at": [0, 0]"#, &calls.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            _ => format!(r#"{{"tool": "f", "at": [{at}, {at}], "with": {{"x": {}}}}}"#, count - at),
+        };
+        takes_linear_time("one step", step, |count| count - 1);
+    }
 }

@@ -6,7 +6,7 @@ use crate::{
     call::Reader,
     text::Text,
     trace::{
-        decode,
+        decode, span,
         spans::{Event, Recorded},
     },
     value::{Object, Value, get},
@@ -49,23 +49,15 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Log records may have their name in an attribute.
-pub fn name<'a>(event: &Event<'a>) -> Text<'a> {
-    match event.attributes.get("event.name") {
-        Some(Value::Text(name)) if event.name.is_empty() => name,
-        _ => event.name,
-    }
-}
-
 pub fn is_one(event: &Event<'_>) -> bool {
-    name(event).to_utf8().starts_with(b"gen_ai.")
+    event.name.to_utf8().starts_with(b"gen_ai.")
 }
 
 /// What the events of a span tell that a model was given, and what it answered.
 pub fn messages<'a>(reader: Reader<'a>, recorded: &Recorded<'a>) -> (Option<Value<'a>>, Option<Value<'a>>) {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
     for event in &recorded.events {
-        let (name, fields) = (name(event), Fields::of(reader, event));
+        let (name, fields) = (event.name, Fields::of(reader, event));
         asked.extend_from_slice(items(fields.decoded(reader, INPUT)));
         answered.extend_from_slice(items(fields.decoded(reader, OUTPUT)));
         if let Some((_, key)) = WHOLE.iter().find(|(word, _)| name.is(word)) {
@@ -114,8 +106,9 @@ fn listed<'a>(reader: Reader<'a>, event: Value<'a>) -> Option<Value<'a>> {
 /// A chat message of what an event says.
 fn message<'a>(reader: Reader<'a>, name: Text<'a>, fields: Fields<'a>) -> Option<Value<'a>> {
     if name.is(CHOICE) {
-        // The others are what else could have been said.
-        if matches!(fields.get("index"), Some(Value::Int(index)) if index != 0) {
+        // The others are what else could have been said. (Some tables have all values as texts.)
+        let index = fields.get("index").and_then(|index| span::word(index, reader.bump));
+        if index.is_some_and(|index| !index.is("0")) {
             return None;
         }
         let inner = fields.get("message").map(|message| decode::decoded(reader, message));
@@ -123,6 +116,7 @@ fn message<'a>(reader: Reader<'a>, name: Text<'a>, fields: Fields<'a>) -> Option
             Some(Value::Object(members)) => {
                 built(reader, Fields { body: members, attributes: &[] }, "assistant", fields)
             }
+            Some(Value::Text(said)) if values::are_cut_off(said) => Some(Value::Text(said)),
             Some(said) => built(reader, Fields { body: &[], attributes: &[] }, "assistant", fields).map(|message| {
                 let calls = message.get("tool_calls");
                 values::object(
@@ -159,7 +153,7 @@ fn built<'a>(reader: Reader<'a>, message: Fields<'a>, default: &'static str, bes
         Message {
             role,
             content,
-            calls: items(calls).to_vec(),
+            calls: values::calls(calls),
             call_id: message.get("id").or_else(|| message.get("tool_call_id")),
             name: message.get("name"),
         }

@@ -86,12 +86,9 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
                 Some(Kind::Chain) => fill(&mut step.name, attributes.text(reader, &["gen_ai.workflow.name"])),
                 _ => {}
             }
-            // A tool is known by other words further on.
-            if !attributes.has(TOOL_NAME) {
-                let (asked, answered) = messages(reader, recorded);
-                fill(&mut step.asked, asked);
-                fill(&mut step.answered, answered);
-            }
+            let (asked, answered) = messages(reader, recorded);
+            fill(&mut step.asked, asked);
+            fill(&mut step.answered, answered);
         }
     }
 }
@@ -191,8 +188,7 @@ fn flattened<'a>(
     if let Some(whole) = attributes.decoded(reader, key) {
         return list_of_some(reader, &events::all_at_once(reader, Some(whole), default));
     }
-    let found = attributes.nested(reader, &format!("{key}."));
-    let told = items(Some(found)).iter().filter_map(|&message| {
+    let told = attributes.listed(reader, &format!("{key}.")).iter().filter_map(|&message| {
         let word = values::text(message, &["role"]);
         let mut calls: Vec<Value<'a>> = items(message.get("tool_calls"))
             .iter()
@@ -302,6 +298,7 @@ mod tests {
     fn messages_as_flattened_attributes() {
         says(
             r#"{"name": "openai.chat", "attributes": {"gen_ai.request.model": "m", "llm.request.type": "chat",
+                "gen_ai.prompt.prompt_filter_results": "[]",
                 "gen_ai.prompt.0.role": "system", "gen_ai.prompt.0.content": "s",
                 "gen_ai.prompt.1.role": "user", "gen_ai.prompt.1.content": "hi",
                 "gen_ai.prompt.2.role": "assistant", "gen_ai.prompt.2.tool_calls.0.id": "1",
@@ -325,6 +322,7 @@ mod tests {
         );
         says(
             r#"{"name": "x", "attributes": {"gen_ai.operation.name": "chat",
+                "gen_ai.tool.name": "a",
                 "gen_ai.completion.0.function_call.name": "a", "gen_ai.completion.0.function_call.arguments": "{}"}}"#,
             &["kind: llm", "answered: - > -; - a({}) = null"],
         );
@@ -337,12 +335,13 @@ mod tests {
                 "events": [
                 {"name": "gen_ai.system.message", "attributes": {"content": "s"}},
                 {"name": "gen_ai.user.message", "attributes": {"content": "hi"}},
-                {"name": "", "attributes": {"event.name": "gen_ai.assistant.message"}, "body": {"tool_calls": [
+                {"name": "gen_ai.assistant.message", "body": {"tool_calls": [
                     {"id": "1", "type": "function", "function": {"name": "a", "arguments": "{}"}}]}},
                 {"name": "gen_ai.tool.message", "body": {"content": "A", "id": "1"}},
                 {"name": "gen_ai.choice", "body": {"index": 0, "finish_reason": "stop", "message": {"content": "ho",
                     "tool_calls": [{"id": "2", "function": {"name": "b", "arguments": {"x": 1}}}]}}},
-                {"name": "gen_ai.choice", "body": {"index": 1, "message": {"content": "or this"}}}]}"#,
+                {"name": "gen_ai.choice", "body": {"index": 1, "message": {"content": "or this"}}},
+                {"name": "gen_ai.choice", "body": {"index": "2", "message": {"content": "or that"}}}]}"#,
             &["kind: llm", "name: m", r#"asked: hi > -; 1 a({}) = "A""#, r#"answered: - > ho; 2 b({"x": 1}) = null"#],
         );
         says(
@@ -358,6 +357,29 @@ mod tests {
                 {"name": "gen_ai.content.completion", "attributes": {"gen_ai.completion": "ho"}}]}"#,
             &["kind: llm", "asked: hi > -", "answered: - > ho"],
         );
+    }
+
+    #[test]
+    fn calls_that_were_cut_off_are_not_none() {
+        for (event, error) in [
+            (
+                r#"{"message": "ho", "tool_calls": "[{\"id\": \"1\", \"function"}"#,
+                "[0].tool_calls[0]: expected a tool call",
+            ),
+            (r#"{"message": "[{\"toolUse\": {\"toolUseId"}"#, "expected a list of chat messages"),
+        ] {
+            let bump = bumpalo::Bump::new();
+            let span = format!(
+                r#"{{"name": "chat", "attributes": {{"gen_ai.operation.name": "chat"}}, "events": [
+                    {{"name": "gen_ai.choice", "attributes": {event}}}]}}"#
+            );
+            let (value, reader) = crate::call::Reader::parse(span.as_bytes(), &bump).unwrap();
+            let recorded = super::super::tests::recorded(value);
+            let answered = crate::trace::spans::tree::step(reader, &recorded, None).answered.unwrap();
+            let mut listener = crate::trace::turns::Listener::default();
+            let found = crate::trace::messages::hear(reader, answered, &mut listener).unwrap_err().to_string();
+            assert!(found.starts_with(error), "{found}");
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ mod vercel;
 
 use super::Dialect;
 
+pub use values::are_cut_off;
+
 /// The dialect that says of any span what all of them say alike: it is read whichever one is insisted on.
 pub const FOR_ALL: &str = any::DIALECT.name;
 
@@ -195,6 +197,18 @@ pub mod tests {
                 "turn: i",
             ],
         );
+        // What a span is may be said by a later dialect than what it was given.
+        for kind in ["", r#""traceloop.span.kind": "tool","#, r#""ai.operationId": "ai.toolCall","#] {
+            for given in [
+                r#""gen_ai.tool.call.arguments": "{\"x\": 1}", "gen_ai.tool.call.result": "r""#,
+                r#""mlflow.spanInputs": "{\"x\": 1}", "mlflow.spanOutputs": "r""#,
+            ] {
+                says(
+                    &format!(r#"{{"name": "x", "attributes": {{{kind} "gen_ai.tool.name": "f", {given}}}}}"#),
+                    &["kind: tool_call", "name: f", r#"input: {"x": 1}"#, r#"output: "r""#],
+                );
+            }
+        }
         // A kind that says nothing leaves the word to others.
         says(
             r#"{"name": "x", "attributes": {"openinference.span.kind": "UNKNOWN", "traceloop.span.kind": "tool",

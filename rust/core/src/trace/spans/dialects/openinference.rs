@@ -1,12 +1,19 @@
 //! OpenInference, which Phoenix shows: `openinference.span.kind`, with what a span was given and gave in `input.value`
 //! and `output.value`, and messages as flattened attributes, or as lists of objects that have dotted keys.
 
+use std::{
+    collections::{HashMap, HashSet},
+    hash::RandomState,
+};
+
 use super::{
     names,
     values::{self, Message, after, call, first_of, id, items, list, list_of_some, object, role, text},
 };
 use crate::{
     call::Reader,
+    compare,
+    text::Text,
     trace::{
         decode,
         span::Kind,
@@ -87,9 +94,9 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
     match step.kind {
         Some(Kind::ToolCall) => tool(reader, attributes, step),
         Some(Kind::Retrieval) => {
-            fill(&mut step.input, attributes.get(INPUT));
+            fill(&mut step.input, values::whole(reader, attributes, INPUT));
             fill(&mut step.output, documents(reader, attributes, "retrieval.documents"));
-            fill(&mut step.output, attributes.decoded(reader, OUTPUT));
+            fill(&mut step.output, values::decoded(reader, attributes, OUTPUT));
         }
         Some(Kind::Rerank) => {
             fill(&mut step.input, first_of(reader, attributes, &["reranker.query", INPUT]));
@@ -100,18 +107,18 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
             fill(&mut step.name, attributes.text(reader, &["llm.model_name"]));
             fill(&mut step.asked, told(reader, attributes, ASKED, "user"));
             fill(&mut step.answered, told(reader, attributes, ANSWERED, "assistant"));
-            if let (None, Some(given)) = (step.asked, attributes.decoded(reader, INPUT)) {
+            if let (None, Some(given)) = (step.asked, values::decoded(reader, attributes, INPUT)) {
                 step.asked = values::as_messages(reader, opened(reader, given), "user");
             }
-            if let (None, Some(gave)) = (step.answered, attributes.decoded(reader, OUTPUT)) {
+            if let (None, Some(gave)) = (step.answered, values::decoded(reader, attributes, OUTPUT)) {
                 step.answered = values::as_messages(reader, gave, "assistant");
             }
         }
         _ => {
             fill(&mut step.asked, told(reader, attributes, ASKED, "user"));
             fill(&mut step.answered, told(reader, attributes, ANSWERED, "assistant"));
-            fill(&mut step.input, attributes.decoded(reader, INPUT).map(|value| opened(reader, value)));
-            fill(&mut step.output, attributes.decoded(reader, OUTPUT).map(|value| opened(reader, value)));
+            fill(&mut step.input, values::decoded(reader, attributes, INPUT).map(|value| opened(reader, value)));
+            fill(&mut step.output, values::decoded(reader, attributes, OUTPUT).map(|value| opened(reader, value)));
             state(reader, step);
         }
     }
@@ -150,6 +157,40 @@ pub fn opened<'a>(reader: Reader<'a>, value: Value<'a>) -> Value<'a> {
     Value::Object(reader.bump.alloc_slice_fill_iter(members.iter().map(member)))
 }
 
+/// Calls of chat messages, to be found by id, or where one of two has none, by name and arguments.
+struct Calls<'a> {
+    hasher: RandomState,
+    ids: HashSet<Text<'a>>,
+    /// By name and arguments: is there one without an id?
+    functions: HashMap<(Text<'a>, u64), bool>,
+}
+
+impl<'a> Calls<'a> {
+    fn of(reader: Reader<'a>, calls: &[Value<'a>]) -> Self {
+        let mut all = Calls { hasher: RandomState::new(), ids: HashSet::new(), functions: HashMap::new() };
+        for &call in calls {
+            let id = text(call, &["id"]);
+            all.ids.extend(id);
+            if let Some(function) = all.function(reader, call) {
+                *all.functions.entry(function).or_default() |= id.is_none();
+            }
+        }
+        all
+    }
+
+    fn has(&self, reader: Reader<'a>, call: Value<'a>) -> bool {
+        let id = text(call, &["id"]);
+        let same = || self.functions.get(&self.function(reader, call)?);
+        id.is_some_and(|id| self.ids.contains(&id)) || same().is_some_and(|has_no_id| *has_no_id || id.is_none())
+    }
+
+    fn function(&self, reader: Reader<'a>, call: Value<'a>) -> Option<(Text<'a>, u64)> {
+        let function = call.get("function")?;
+        let arguments = decode::arguments(reader, function.get("arguments").unwrap_or(Value::Null));
+        Some((text(function, &["name"])?, compare::hash(arguments, &self.hasher)))
+    }
+}
+
 fn tool<'a>(reader: Reader<'a>, attributes: Attributes<'a>, step: &mut Step<'a>) {
     let name = attributes.text(reader, &["tool.name", "tool_call.function.name"]);
     fill(&mut step.name, name.map(|name| names::tool(reader, name)));
@@ -161,6 +202,7 @@ fn tool<'a>(reader: Reader<'a>, attributes: Attributes<'a>, step: &mut Step<'a>)
         None => value,
     });
     fill(&mut step.input, given);
+    fill(&mut step.input, values::whole(reader, attributes, "tool_call.function.arguments"));
     // Claude's SDK writes arguments there.
     fill(&mut step.input, schema.filter(|parameters| !is_schema(*parameters)));
     fill(&mut step.output, values::whole(reader, attributes, OUTPUT));
@@ -220,18 +262,17 @@ fn message<'a>(reader: Reader<'a>, message: Value<'a>, default: &'static str) ->
         call(reader, made.get("id"), function.get("name"), function.get("arguments"))
     };
     let mut calls: Vec<Value<'a>> = items(message.get("tool_calls")).iter().filter_map(|&item| made(item)).collect();
+    let contents = items(message.get("contents"));
+    let listed = Calls::of(reader, if contents.is_empty() { &[] } else { &calls });
     let mut blocks = Vec::new();
-    for &item in items(message.get("contents")) {
+    for &item in contents {
         let item = tree(reader, item);
         let content = item.get("message_content").unwrap_or(item);
         match content.get("type") {
             Some(Value::Text(kind)) if kind.is("tool_use") || kind.is("tool_call") => {
                 let holder = if item.get("tool_call").is_some() { item } else { content };
                 let call = made(holder);
-                let is_known = |call: &Value<'a>| {
-                    let id = text(*call, &["id"]);
-                    calls.iter().any(|known| id.is_some() && text(*known, &["id"]) == id)
-                };
+                let is_known = |call: &Value<'a>| listed.has(reader, *call);
                 // The ordered form says again what the other one says.
                 calls.extend(call.filter(|call| !is_known(call)));
             }
@@ -256,7 +297,9 @@ fn message<'a>(reader: Reader<'a>, message: Value<'a>, default: &'static str) ->
             message.get("function_call_arguments_json"),
         ));
     }
-    let content = values::given(message.get("content")).map(|said| values::content(reader, said));
+    let content = values::given(message.get("content"))
+        .filter(|said| !values::is_left_out(*said))
+        .map(|said| values::content(reader, said));
     let message = Message {
         role,
         content: content.or_else(|| list_of_some(reader, &blocks)),
@@ -370,6 +413,33 @@ mod tests {
     }
 
     #[test]
+    fn calls_in_both_forms_count_once() {
+        let form = |start: &str, id: Option<&str>, arguments: &str| {
+            let key = format!("llm.output_messages.0.message.{start}tool_call");
+            let id = id.map_or(String::new(), |id| format!(r#""{key}.id": "{id}","#));
+            format!(r#"{id} "{key}.function.name": "a", "{key}.function.arguments": {arguments:?}"#)
+        };
+        let kind = |place: usize| {
+            format!(r#""llm.output_messages.0.message.contents.{place}.message_content.type": "tool_use""#)
+        };
+        for (listed, ordered) in [(Some("1"), Some(("1", "2"))), (None, None), (Some("1"), None)] {
+            let span = [
+                form("tool_calls.0.", listed, r#"{"x": 1}"#),
+                kind(0),
+                form("contents.0.", ordered.map(|ids| ids.0), r#"{"x":1}"#),
+                kind(1),
+                form("contents.1.", ordered.map(|ids| ids.1), r#"{"x":2}"#),
+            ];
+            let (first, second) = (listed.unwrap_or("-"), ordered.map_or("-", |ids| ids.1));
+            let calls = format!(r#"{first} a({{"x": 1}}) = null; {second} a({{"x": 2}}) = null"#);
+            says(
+                &format!(r#"{{"name": "m", "attributes": {{"openinference.span.kind": "LLM", {}}}}}"#, span.join(", ")),
+                &["kind: llm", &format!("answered: - > -; {calls}")],
+            );
+        }
+    }
+
+    #[test]
     fn models_with_lists_of_messages() {
         says(
             r#"{"name": "ChatModel", "row": {"span_kind": "LLM"}, "attributes": {
@@ -391,6 +461,32 @@ mod tests {
         says(
             r#"{"name": "x", "attributes": {"openinference.span.kind": "LLM", "output.value": "{\"a\": 1}"}}"#,
             &["kind: llm"],
+        );
+    }
+
+    #[test]
+    fn what_was_hidden_is_not_recorded() {
+        for kind in ["TOOL", "LLM", "AGENT", "CHAIN", "RETRIEVER"] {
+            let span = format!(
+                r#"{{"name": "x", "attributes": {{"openinference.span.kind": "{kind}",
+                    "input.value": "__REDACTED__", "output.value": "__REDACTED__"}}}}"#
+            );
+            let expected: &[&str] = match kind {
+                "TOOL" => &["kind: tool_call", "name: x"],
+                "LLM" => &["kind: llm"],
+                "AGENT" => &["kind: agent", "name: x"],
+                "CHAIN" => &["kind: chain"],
+                _ => &["kind: retrieval"],
+            };
+            says(&span, expected);
+        }
+        says(
+            r#"{"name": "x", "attributes": {"openinference.span.kind": "LLM",
+                "llm.output_messages.0.message.role": "assistant",
+                "llm.output_messages.0.message.content": "__REDACTED__",
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "a",
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": "__REDACTED__"}}"#,
+            &["kind: llm", "answered: - > -; - a(null) = null"],
         );
     }
 

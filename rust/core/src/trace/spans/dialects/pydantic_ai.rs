@@ -3,7 +3,7 @@
 
 use super::{
     events,
-    values::{self, after, items, list, list_of_some},
+    values::{self, items, list, list_of_some},
 };
 use crate::{
     call::Reader,
@@ -25,8 +25,8 @@ const ALL_EVENTS: &str = "all_messages_events";
 const EVENTS: &str = "events";
 const AGENT: &str = "agent_name";
 const RESULT: &str = "final_result";
-const RUNNING: &str = "running ";
-const RUNNING_TOOL: &str = "running tool: ";
+/// Before the name of the tool, or without it.
+const RUNNING_TOOL: &str = "running tool";
 
 fn fits(recorded: &Recorded<'_>) -> bool {
     let attributes = recorded.attributes;
@@ -34,12 +34,22 @@ fn fits(recorded: &Recorded<'_>) -> bool {
         || attributes.has(AGENT) && attributes.has("model_name")
         || attributes.has(EVENTS) && attributes.has("model_request_parameters")
         || is_group(recorded)
+        || is_tool(recorded)
 }
 
 /// What holds the spans of several tools.
 fn is_group(recorded: &Recorded<'_>) -> bool {
     let name = recorded.name.to_utf8();
-    name.starts_with(RUNNING.as_bytes()) && (name.ends_with(b" tools") || name.ends_with(b" tool"))
+    let counted = |tools: &[u8]| {
+        let number = tools.strip_suffix(b" tools").or_else(|| tools.strip_suffix(b" tool")).unwrap_or_default();
+        !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    };
+    name.strip_prefix(b"running ").is_some_and(|tools| tools == b"tools" || counted(tools))
+}
+
+fn is_tool(recorded: &Recorded<'_>) -> bool {
+    let name = recorded.name.to_utf8();
+    name.strip_prefix(RUNNING_TOOL.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b": "))
 }
 
 fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
@@ -48,7 +58,7 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
         step.kind(Kind::Chain);
         return;
     }
-    if attributes.has(ARGUMENTS) || attributes.has(RESPONSE) || after(reader, recorded.name, RUNNING_TOOL).is_some() {
+    if attributes.has(ARGUMENTS) || attributes.has(RESPONSE) || is_tool(recorded) {
         step.kind(Kind::ToolCall);
     } else if attributes.has(AGENT) {
         step.kind(Kind::Agent);
@@ -112,6 +122,11 @@ mod tests {
             &["kind: tool_call", "name: lookup", "id: c", r#"input: {"order": 42}"#, r#"output: "late""#],
         );
         says(r#"{"name": "running tool: lookup", "attributes": {}}"#, &["kind: tool_call", "name: lookup"]);
+        says(
+            r#"{"name": "running tool", "attributes": {"gen_ai.tool.name": "lookup", "gen_ai.tool.call.id": "c"}}"#,
+            &["kind: tool_call", "name: lookup", "id: c"],
+        );
+        says(r#"{"name": "running a tool", "attributes": {"gen_ai.tool.name": "a"}}"#, &["kind: tool_call", "name: a"]);
         for group in ["running 3 tools", "running 1 tool", "running tools"] {
             says(
                 &format!(r#"{{"name": "{group}", "attributes": {{"tools": ["a"], "gen_ai.tool.name": "a"}}}}"#),

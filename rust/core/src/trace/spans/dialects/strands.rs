@@ -48,7 +48,7 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
         fill(&mut step.output, attributes.decoded(reader, "tool.result").map(|result| unpacked(reader, result)));
     }
     for event in &recorded.events {
-        let (name, fields) = (events::name(event), Fields::of(reader, event));
+        let (name, fields) = (event.name, Fields::of(reader, event));
         if name.is(TOOL_MESSAGE) {
             fill(&mut step.input, fields.get("content"));
         } else if name.is(CHOICE) {

@@ -2,15 +2,15 @@
 //! them.
 
 use crate::{
-    call::Reader,
+    call::{REDACTED, Reader},
     json,
     text::Text,
     trace::{decode, messages, spans::attributes::Attributes, turns::Listener},
     value::{Member, Value},
 };
 
-/// What exporters write where they may not or can't write what was there.
-const LEFT_OUT: &[&str] = &["N/A", "<REDACTED>", "[REDACTED]", "[redacted]", "[TRUNCATED]", "<not serializable>"];
+/// What exporters write where they may not or can't write what was there, beside [`REDACTED`].
+const LEFT_OUT: &[&str] = &["N/A", "[redacted]"];
 
 /// How some write that there is no id.
 const NO_ID: &str = "null";
@@ -43,7 +43,7 @@ pub fn said<'a>(reader: Reader<'a>, value: Value<'a>) -> Value<'a> {
 }
 
 pub fn is_left_out(value: Value<'_>) -> bool {
-    matches!(value, Value::Text(text) if LEFT_OUT.iter().any(|word| text.is(word)))
+    matches!(value, Value::Text(text) if REDACTED.iter().chain(LEFT_OUT).any(|word| text.is(word)))
 }
 
 pub fn id<'a>(reader: Reader<'a>, attributes: Attributes<'a>, keys: &[&str]) -> Option<Text<'a>> {
@@ -72,6 +72,15 @@ pub fn items<'a>(value: Option<Value<'a>>) -> &'a [Value<'a>] {
 
 pub fn list<'a>(reader: Reader<'a>, items: &[Value<'a>]) -> Value<'a> {
     Value::Array(reader.bump.alloc_slice_copy(items))
+}
+
+/// The calls in a list. What there is instead of a list is one of them, so that whoever reads it complains.
+pub fn calls<'a>(written: Option<Value<'a>>) -> Vec<Value<'a>> {
+    match written {
+        Some(Value::Array(calls)) => calls.to_vec(),
+        Some(Value::Text(text)) if !text.is_blank() => vec![Value::Text(text)],
+        _ => Vec::new(),
+    }
 }
 
 /// Nothing, where there is nothing in it.
@@ -169,10 +178,32 @@ pub fn are_messages<'a>(reader: Reader<'a>, value: Value<'a>) -> bool {
         && messages::hear(reader, value, &mut Listener::default()).is_ok()
 }
 
-/// What a model was given or gave as a whole, if it can be read: a request, a response, messages, or a text.
+/// Is this text, which can't be read as JSON, one of messages all the same, cut off by who exported it? Then it is not
+/// what somebody said.
+pub fn are_cut_off(text: Text<'_>) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"\"role\"",
+        b"\"parts\"",
+        b"\"choices\"",
+        b"\"messages\"",
+        b"\"generations\"",
+        b"\"tool_calls\"",
+        b"\"tool_use\"",
+        b"\"toolUse\"",
+    ];
+    const HEAD: usize = 1000;
+    let text = text.to_utf8();
+    let start = text.trim_ascii_start();
+    let head = start.get(..HEAD).unwrap_or(start);
+    matches!(head.first(), Some(b'{' | b'[')) && WORDS.iter().any(|word| memchr::memmem::find(head, word).is_some())
+}
+
+/// What a model was given or gave as a whole, if it can be read: a request, a response, messages, or a text. (Messages
+/// that were cut off stay a text, which is no message.)
 pub fn as_messages<'a>(reader: Reader<'a>, value: Value<'a>, role: &'static str) -> Option<Value<'a>> {
     match value {
-        Value::Text(text) if text.is_blank() => None,
+        Value::Text(text) if text.is_blank() || is_left_out(value) => None,
+        Value::Text(text) if are_cut_off(text) => Some(value),
         content @ Value::Text(_) => {
             Some(list(reader, &[Message { role, content: Some(content), ..Message::default() }.value(reader)]))
         }
@@ -241,6 +272,16 @@ mod tests {
             ("", r#""""#),
         ] {
             assert_eq!(show::json_text(said(reader, Value::Text(Text::from(text)))), says);
+        }
+    }
+
+    #[test]
+    fn messages_that_were_cut_off_are_not_what_somebody_said() {
+        for text in [r#"[{"role": "assi"#, r#" {"choices": [{"message": "#, r#"[{"parts": [{"type""#] {
+            assert!(are_cut_off(Text::from(text)), "{text}");
+        }
+        for text in ["", "hi", "[1] says so", r#"{"a": 1,}"#, r#"the "role""#] {
+            assert!(!are_cut_off(Text::from(text)), "{text}");
         }
     }
 

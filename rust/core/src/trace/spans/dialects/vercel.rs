@@ -1,6 +1,6 @@
 //! The Vercel AI SDK up to version 6: `ai.operationId`, `ai.toolCall.…`, `ai.prompt.…`, `ai.response.…`.
 
-use super::values::{self, Message, call, items, list, text};
+use super::values::{self, Message, call, list, text};
 use crate::{
     call::Reader,
     trace::{
@@ -101,9 +101,12 @@ fn spoken(attributes: Attributes<'_>) -> Option<Value<'_>> {
 
 fn answered<'a>(reader: Reader<'a>, attributes: Attributes<'a>) -> Option<Value<'a>> {
     let made = ["ai.response.toolCalls", "ai.result.toolCalls"].iter().find_map(|key| attributes.decoded(reader, key));
-    let calls: Vec<Value<'a>> = items(made)
-        .iter()
+    let calls: Vec<Value<'a>> = values::calls(made)
+        .into_iter()
         .filter_map(|made| {
+            if let Value::Text(_) = made {
+                return Some(made);
+            }
             let arguments = made.get("args").or_else(|| made.get("input"));
             let arguments = arguments.map(|arguments| decode::decoded(reader, arguments));
             call(reader, made.get("toolCallId"), made.get("toolName"), arguments)

@@ -72,6 +72,15 @@ const NESTED: &[&str] = &[
     "event",
     "service",
     "user",
+    "langsmith",
+    "lmnr",
+    "tool_call",
+    "event_loop",
+    "span",
+    "db",
+    "code",
+    "http",
+    "rhesis",
 ];
 
 /// Attributes have dotted keys. Where an exporter nested them instead, a key with all that is inside it stays, since it
@@ -112,9 +121,12 @@ fn flatten_within<'a>(member: Member<'a>, levels: usize, found: &mut Vec<Member<
 /// The value that OTLP's JSON wraps in an object with its type. What isn't wrapped stays as it is.
 pub fn untagged<'a>(value: Value<'a>, bump: &'a Bump) -> Value<'a> {
     let Value::Object(members) = value else { return value };
-    let [Member { key, value: inner }] = members else {
-        return if members.is_empty() { Value::Null } else { value };
-    };
+    // Some write all types, of which one is set.
+    let mut set = members.iter().filter(|member| !matches!(member.value, Value::Null));
+    let Some(Member { key, value: inner }) = set.next().or(members.first()) else { return Value::Null };
+    if set.next().is_some() {
+        return value;
+    }
     let is = |words: [&str; 2]| words.iter().any(|word| key.is(word));
     let inside = |key| match inner {
         Value::Object(_) => inner.get(key),
@@ -168,30 +180,25 @@ pub fn float(text: Text<'_>) -> Option<f64> {
 
 /// An object has no key twice: the last value of one stays.
 pub fn object<'a>(members: Vec<Member<'a>>, bump: &'a Bump) -> Object<'a> {
-    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(members.len());
-    let mut kept: Vec<Member<'a>> = Vec::with_capacity(members.len());
-    for member in members {
+    with_fallback(members, &[], bump).0
+}
+
+/// Attributes, and those that are only taken where they are missing.
+pub fn with_fallback<'a>(own: Vec<Member<'a>>, others: &[Object<'a>], bump: &'a Bump) -> Attributes<'a> {
+    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(own.len());
+    let mut kept: Vec<Member<'a>> = Vec::with_capacity(own.len());
+    let fallback = others.iter().copied().flatten().map(|member| (*member, false));
+    for (member, is_own) in own.into_iter().map(|member| (member, true)).chain(fallback) {
         match places.get(&member.key).and_then(|&place| kept.get_mut(place)) {
-            Some(earlier) => earlier.value = member.value,
+            Some(earlier) if is_own || matches!(earlier.value, Value::Null) => earlier.value = member.value,
+            Some(_) => {}
             None => {
                 places.insert(member.key, kept.len());
                 kept.push(member);
             }
         }
     }
-    bump.alloc_slice_copy(&kept)
-}
-
-/// Attributes, and those that are only taken where they are missing.
-pub fn with_fallback<'a>(mut own: Vec<Member<'a>>, others: &[Object<'a>], bump: &'a Bump) -> Attributes<'a> {
-    for other in others {
-        for member in *other {
-            if own.iter().all(|own| own.key != member.key || matches!(own.value, Value::Null)) {
-                own.push(*member);
-            }
-        }
-    }
-    Attributes(object(own, bump))
+    Attributes(bump.alloc_slice_copy(&kept))
 }
 
 /// The attributes of a resource that say something of each of its spans: the service, and to which conversation they
@@ -231,6 +238,13 @@ mod tests {
         ] {
             assert_eq!(read(text), r#"{"a.b": "x", "c.d": {"e": 1}}"#, "{text}");
         }
+        assert_eq!(
+            read(
+                r#"[{"key": "a", "value": {"string_value": null, "int_value": 5}}, {"key": "b", "value":
+                {"string_value": null, "int_value": null}}, {"key": "c", "value": {"d": null, "e": 1}}]"#
+            ),
+            r#"{"a": 5, "b": null, "c": {"d": null, "e": 1}}"#
+        );
         for text in ["null", r#""""#, "{}", "[]"] {
             assert_eq!(read(text), "{}");
         }
