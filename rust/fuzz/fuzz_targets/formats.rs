@@ -31,7 +31,11 @@ fuzz_target!(|bytes: &[u8]| {
         match format.unit {
             formats::Unit::Record => {
                 for record in records {
-                    let _ = format.read(&mut found, &[*record]);
+                    let before = (found.traces.len(), found.problems.len());
+                    let read = format.read(&mut found, &[*record]);
+                    if format.glance(*record).is_some() {
+                        assert!(read.is_ok() && (found.traces.len(), found.problems.len()) == (before.0 + 1, before.1));
+                    }
                 }
             }
             formats::Unit::File | formats::Unit::Pieces => drop(format.read(&mut found, records)),

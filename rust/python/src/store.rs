@@ -165,22 +165,18 @@ impl TraceStore {
         dict.set_item("trace", PyList::new(py, parts.iter().flat_map(|part| &part.trace).collect::<Vec<_>>())?)?;
         dict.set_item("turn", PyList::new(py, parts.iter().flat_map(|part| &part.turn).collect::<Vec<_>>())?)?;
         for (column, name) in columns::NAMES.iter().enumerate() {
-            let list = PyList::empty(py);
-            // Most texts are the same as those of the row before, or one of a few words.
+            let texts = parts.iter().filter_map(|part| part.texts().nth(column));
+            let cells: Vec<Option<&str>> = texts.flat_map(|(_, texts)| texts.iter()).collect();
+            // Many texts are the same as that of the row before, or one of a few words.
             let mut last: Option<(&str, Bound<'py, PyString>)> = None;
-            for text in parts.iter().filter_map(|part| part.texts().nth(column)).flat_map(|(_, texts)| texts.iter()) {
-                let Some(text) = text else {
-                    list.append(py.None())?;
-                    continue;
-                };
-                let object = match &last {
-                    Some((known, object)) if *known == text => object.clone(),
-                    _ => PyString::new(py, text),
-                };
-                list.append(&object)?;
-                last = Some((text, object));
-            }
-            dict.set_item(name, list)?;
+            let objects = cells.iter().map(|cell| {
+                let text = (*cell)?;
+                match &last {
+                    Some((known, object)) if *known == text => Some(object.clone()),
+                    _ => Some(last.insert((text, PyString::new(py, text))).1.clone()),
+                }
+            });
+            dict.set_item(name, PyList::new(py, objects)?)?;
         }
         Ok(dict)
     }

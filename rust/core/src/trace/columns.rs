@@ -1,16 +1,10 @@
 //! Traces as columns: a row for each span.
 
-use bumpalo::Bump;
-
 use super::{
     span::{Kind, Span},
     stored::Trace,
 };
-use crate::{
-    json, show,
-    text::Text,
-    value::{MAX_DEPTH, Value},
-};
+use crate::{show, text::Text, value::Value};
 
 /// Texts one after the other, with where each of them ends.
 #[derive(Debug, Default)]
@@ -75,9 +69,17 @@ impl Texts {
     }
 }
 
-/// A prompt may begin like JSON text: `[INST] …`.
+/// Is it JSON text, by how it begins and ends? Parsing it takes longer than all else. A prompt may begin with a bracket too:
+/// `[INST] …`.
 fn is_json(bytes: &[u8]) -> bool {
-    json::parse(bytes, MAX_DEPTH, &Bump::new()).is_ok()
+    let bytes = bytes.trim_ascii();
+    let [open, rest @ .., close] = bytes else { return false };
+    let next = rest.trim_ascii_start().first();
+    match (open, close) {
+        (b'[', b']') => matches!(next, None | Some(b'{' | b'[' | b'"')),
+        (b'{', b'}') => matches!(next, None | Some(b'"')),
+        _ => false,
+    }
 }
 
 /// What is known of spans, column by column.

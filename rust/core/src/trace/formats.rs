@@ -4,7 +4,8 @@ use super::{
     logs::{LOGS, Log, Unit as LogUnit},
     messages, rows,
     spans::{self, DIALECTS, ENCODINGS, Encoding, Exported, tree},
-    stored::Found,
+    stored::{Found, Trace},
+    turns::Conversation,
 };
 use crate::{
     call::Reader,
@@ -205,6 +206,17 @@ impl Format {
         read
     }
 
+    /// What a record says of its only trace, where a glance tells that it holds one which can be read: finding traces takes
+    /// half of the time so.
+    pub fn glance<'a>(&self, record: Value<'a>) -> Option<Trace<'a>> {
+        if !matches!(self.engine, Engine::Messages) || self.unit != Unit::Record || !messages::is_plain_chat(record) {
+            return None;
+        }
+        let mut trace = Trace::new(Conversation::default());
+        about(record, &mut trace);
+        Some(trace)
+    }
+
     /// Read a record of spans; what is wrong with it is a problem.
     pub fn export<'a>(&self, exported: &mut Exported<'a>, place: usize, record: Value<'a>) {
         let Engine::Spans(encoding) = self.engine else { return };
@@ -257,7 +269,7 @@ fn read_named<'a>(found: &mut Found<'a>, records: &[Value<'a>]) -> Result<(), Er
 }
 
 /// What stands beside messages: ids, and the calls that were expected.
-fn about<'a>(record: Value<'a>, trace: &mut super::stored::Trace<'a>) {
+fn about<'a>(record: Value<'a>, trace: &mut Trace<'a>) {
     let text = |keys: &[&str]| {
         keys.iter().find_map(|key| match record.get(key) {
             Some(Value::Text(text)) if !text.is_empty() => Some(text),

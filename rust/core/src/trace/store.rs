@@ -5,6 +5,7 @@
 //! their size.
 
 use std::{
+    cell::Cell,
     collections::{HashMap, HashSet},
     fs::File,
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
@@ -57,6 +58,11 @@ const MOST_KEPT: usize = 8 << 20;
 const AHEAD: u64 = 8;
 /// So many files stay open; systems allow a process few. Others are opened again when they are read.
 const MOST_OPEN: usize = 64;
+
+thread_local! {
+    /// What a thread reads into, and uses again: fresh memory takes as long as filling it.
+    static ROOM: Cell<Bump> = Cell::default();
+}
 
 /// A file to be read, under the name that it is called by.
 #[derive(Clone, Debug)]
@@ -599,6 +605,10 @@ fn pieces(exported: Exported<'_>, item: &mut Item, tell: impl Fn(Error) -> Strin
 
 /// Which traces a record holds.
 fn whole<'a>(reader: Reader<'a>, format: Format, value: Value<'a>, item: &mut Item, tell: impl Fn(Error) -> String) {
+    if let Some(trace) = format.glance(value) {
+        item.traces.push(Ids::of(&trace));
+        return;
+    }
     let mut found = Found::new(reader);
     let read = format.read(&mut found, &[value]);
     item.problems.extend(found.problems.into_iter().chain(read.err()).map(tell));
@@ -804,7 +814,7 @@ impl Store {
     /// Read some traces, and give each of them out, or why it can't be read.
     pub fn load(&self, range: Range<usize>, mut take: impl FnMut(usize, Result<&Trace<'_>, String>)) {
         let entries = self.entries.get(range.clone()).unwrap_or_default();
-        let mut bump = Bump::new();
+        let mut bump = ROOM.take();
         let mut next = 0;
         while next < entries.len() {
             // What is at the same places, or begins in the same file, is read at once.
@@ -817,6 +827,7 @@ impl Store {
             }
             bump.reset();
         }
+        ROOM.set(bump);
     }
 
     /// How many of these entries are read at once.

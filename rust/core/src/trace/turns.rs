@@ -3,9 +3,10 @@
 //! A user message starts a turn, and everything up to the next one belongs to it. What comes before the first user message
 //! is a turn without an input.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use bumpalo::Bump;
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::{
     nesting::Nesting,

@@ -35,7 +35,7 @@ pub enum Key {
 }
 
 pub const ROLE: &str = "role";
-const TOOL_CALLS: &str = "tool_calls";
+pub const TOOL_CALLS: &str = "tool_calls";
 const FUNCTION_CALL: &str = "function_call";
 pub const CONTENT: &str = "content";
 /// Of a block of the content.
@@ -97,6 +97,25 @@ pub fn is_plain(item: &Value<'_>) -> bool {
         Some(Key::Type) => false,
         None => key.is("tool_call_id") || key.is(NAME) || key.is(REFUSAL),
     }) && has_role
+}
+
+/// The same, of which it is plain as well that it can be read: its calls, if it has any, are all functions with a name and JSON
+/// text.
+pub fn is_plainly_readable(item: &Value<'_>) -> bool {
+    let is_text = |holder: Value<'_>, key| matches!(holder.get(key), Some(Value::Text(text)) if !text.is_empty());
+    let is_call = |call: &Value<'_>| {
+        let function = call.get(FUNCTION).unwrap_or_default();
+        matches!(function, Value::Object([_, _])) && is_text(function, NAME) && is_text(function, "arguments")
+    };
+    let are_calls = match item.get(TOOL_CALLS) {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(calls)) => {
+            matches!(item.get(ROLE), Some(Value::Text(role)) if role.is("assistant")) && calls.iter().all(is_call)
+        }
+        Some(_) => false,
+    };
+    let speaks = item.get(CONTENT).is_some() || item.get(TOOL_CALLS).is_some();
+    are_calls && speaks && item.get(FUNCTION_CALL).is_none() && is_plain(item)
 }
 
 /// Who speaks.

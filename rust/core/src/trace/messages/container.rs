@@ -4,7 +4,7 @@
 
 use super::{
     Dialect,
-    chat::{ROLE, TYPE},
+    chat::{self, ROLE, TYPE},
     gemini,
     parts::found,
     stream,
@@ -353,6 +353,16 @@ const NO_CONTAINER: &[&str] = &[ROLE, TYPE, "kind", "current_agent_name"];
 pub fn is_part(value: Value<'_>) -> bool {
     matches!(value, Value::Object(_))
         && (stream::source(value).is_some_and(|source| source != stream::Source::Gemini) || !is_container(value))
+}
+
+/// Messages of a chat and nothing else that could hold messages, all of which can plainly be read?
+pub fn is_plain_chat(value: Value<'_>) -> bool {
+    let Value::Object(members) = value else { return false };
+    let holders = [REQUEST, RESPONSE, BODY, CONTENTS, INPUT, CHOICES, CANDIDATES, OUTPUT, MESSAGE, COMPLETION];
+    let is_other =
+        |key: Text<'_>| holders.iter().chain(NO_CONTAINER).chain([&chat::TOOL_CALLS]).any(|word| key.is(word));
+    matches!(value.get(MESSAGES), Some(Value::Array(messages)) if messages.iter().all(chat::is_plainly_readable))
+        && !members.iter().any(|member| is_other(member.key))
 }
 
 /// A request with its response.

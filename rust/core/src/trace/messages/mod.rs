@@ -133,6 +133,8 @@ fn hear_all<'a>(
     Ok(())
 }
 
+pub use container::is_plain_chat;
+
 /// What the messages in a value are, if they are any.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {

@@ -183,17 +183,28 @@ pub fn object<'a>(members: Vec<Member<'a>>, bump: &'a Bump) -> Object<'a> {
     with_fallback(members, &[], bump).0
 }
 
+const FEW: usize = 32;
+
+fn position(members: &[Member<'_>], key: Text<'_>) -> Option<usize> {
+    members.iter().position(|member| member.key == key)
+}
+
 /// Attributes, and those that are only taken where they are missing.
 pub fn with_fallback<'a>(own: Vec<Member<'a>>, others: &[Object<'a>], bump: &'a Bump) -> Attributes<'a> {
-    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(own.len());
-    let mut kept: Vec<Member<'a>> = Vec::with_capacity(own.len());
+    // Looking through the first few keys is quicker than hashing them.
+    let mut places: HashMap<Text<'a>, usize> = HashMap::new();
+    let mut kept: Vec<Member<'a>> = Vec::with_capacity(own.len() + 1);
     let fallback = others.iter().copied().flatten().map(|member| (*member, false));
     for (member, is_own) in own.into_iter().map(|member| (member, true)).chain(fallback) {
-        match places.get(&member.key).and_then(|&place| kept.get_mut(place)) {
+        let first = kept.get(..FEW).unwrap_or(&kept);
+        let place = position(first, member.key).or_else(|| places.get(&member.key).copied());
+        match place.and_then(|place| kept.get_mut(place)) {
             Some(earlier) if is_own || matches!(earlier.value, Value::Null) => earlier.value = member.value,
             Some(_) => {}
             None => {
-                places.insert(member.key, kept.len());
+                if kept.len() >= FEW {
+                    places.insert(member.key, kept.len());
+                }
                 kept.push(member);
             }
         }
