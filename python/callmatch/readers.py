@@ -193,8 +193,9 @@ class Traces(Sequence[Trace]):
 
         A row is a span. Its columns are ``trace`` (the place of its trace, as in ``traces[place]``), ``turn`` (from 0),
         ``trace_id``, ``conversation_id``, ``kind``, ``id``, ``parent_id``, ``name``, ``agent``, ``input`` and
-        ``output`` (JSON text, None where not recorded), ``status``, ``error``, ``started_at``, ``ended_at`` (ISO 8601),
-        and ``recorded_as``. A trace without spans has no row, nor has one that can't be read.
+        ``output`` (JSON text, None where not recorded; what models were told only with ``kind="llm"``), ``status``,
+        ``error``, ``started_at``, ``ended_at`` (ISO 8601), and ``recorded_as``. A trace without spans has no row, nor
+        has one that can't be read.
 
         Args:
             size: How many traces a part is made of, at least 1.

@@ -176,7 +176,6 @@ def test_epochs_are_traces_of_their_own(location):
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="the same sample in another epoch is told as an id that was there before")
 def test_epochs_are_no_fault(location):
     assert callmatch.read(location).diagnostics == []
 

@@ -75,10 +75,6 @@ def test_a_run_with_its_children(runs, tmp_path):
     agrees(one(path), runs)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the documents of a retriever's run, which LangChain puts under `documents`, are read as one document",
-)
 def test_documents_of_a_retriever(runs):
     documents = next(run for run in runs if run.run_type == "retriever").outputs["documents"]
     assert one([run.model_dump(mode="json") for run in runs]).context == documents

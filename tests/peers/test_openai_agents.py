@@ -168,11 +168,6 @@ def test_spans_of_openinference(spans, tmp_path):
     assert [call.agent for call in made] == agents
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a handoff, which has the kind TOOL, no tool.name and agents as its input and output, is read as a call of "
-    "a tool named `handoff to billing`",
-)
 def test_handoffs_of_openinference(spans, tmp_path):
     recorded, result = spans
     trace = read_alike(recorded, tmp_path)

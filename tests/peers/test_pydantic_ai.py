@@ -134,11 +134,6 @@ def test_structured_output_is_a_call_of_a_tool():
     assert [call.name for call in trace.tool_calls] == ["final_result"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="args of None are what a tool without parameters may be called with (args_as_dict() is {}), and are read as "
-    "not recorded",
-)
 def test_a_call_whose_arguments_are_none():
     result = agent([[ToolCallPart("tags", None, tool_call_id="c1")], [TextPart("Done.")]]).run_sync("Tags")
     assert ours(callmatch.from_messages(result.all_messages())) == theirs(result.all_messages())
@@ -186,11 +181,6 @@ def test_spans_without_content_have_no_arguments(instrumented, tmp_path):
     assert {(call.arguments, call.output) for call in trace.tool_calls} == {(None, None)}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a call that the model asked for after others and that was never executed stands before them, where the "
-    "model's span is",
-)
 def test_a_call_that_was_not_executed_stands_where_the_model_asked_for_it(instrumented, tmp_path):
     recorder, made = instrumented
     asked_for = [ToolCallPart(name, {}, tool_call_id=name) for name in ("tags", "absent")]

@@ -127,11 +127,6 @@ def test_spans(global_recorder, tmp_path):
     assert (trace.input, trace.output.strip(), trace.conversation_id) == ("Refund 42", "Done.", "thread")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="with the latest conventions a result is read as the list of its blocks, `[{'text': 'ok'}]`, and not as "
-    "what is in them",
-)
 def test_spans_of_the_latest_conventions(global_recorder, tmp_path, monkeypatch):
     mappers = pytest.importorskip("strands_evals.mappers")
     # It is looked at when the tracer is made, which is made once.

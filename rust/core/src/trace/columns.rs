@@ -110,18 +110,19 @@ pub const NAMES: &[&str; 14] = &[
 ];
 
 impl Columns {
-    /// Add a row for each span, or for each of a kind.
+    /// Add a row for each span, or for each of a kind. What models were told, which is most of a log and the same history again
+    /// and again, is left out unless models are asked for.
     pub fn push(&mut self, place: usize, trace: &Trace<'_>, kind: Option<Kind>) {
         for (number, (_, spans)) in trace.conversation.turns().enumerate() {
             for span in spans.iter().filter(|span| kind.is_none_or(|kind| kind == span.kind)) {
                 self.trace.push(place);
                 self.turn.push(number);
-                self.push_span(trace, span);
+                self.push_span(trace, span, kind);
             }
         }
     }
 
-    fn push_span(&mut self, trace: &Trace<'_>, span: &Span<'_>) {
+    fn push_span(&mut self, trace: &Trace<'_>, span: &Span<'_>, asked: Option<Kind>) {
         let [
             trace_id,
             conversation_id,
@@ -145,7 +146,11 @@ impl Columns {
         parent.push(span.parent_id);
         name.push(Some(span.name));
         agent.push(span.agent);
-        input.push_input(span);
+        if span.kind == Kind::Llm && asked.is_none() {
+            input.push(None);
+        } else {
+            input.push_input(span);
+        }
         output.push_json(span.output);
         status.push(span.status);
         error.push(span.error);
@@ -188,6 +193,6 @@ mod tests {
         let models = ["[{\"role\":  \"user\"}]", "\"[INST] Q [/INST]\"", "\"{\\\"cut\\\": \\\"sho\"", "\"Q\""];
         assert_eq!(inputs(Some(Kind::Llm)), models.map(|text| Some(text.to_owned())));
         assert_eq!(inputs(Some(Kind::ToolCall)), [Some("\"[1,  2]\"".to_owned()), None]);
-        assert_eq!(inputs(None).len(), 6);
+        assert_eq!(inputs(None), [None, None, None, None, Some("\"[1,  2]\"".to_owned()), None]);
     }
 }

@@ -1,14 +1,18 @@
 //! The formats of traces, and which of them a file is in.
 
+use std::{collections::HashMap, hash::RandomState};
+
 use super::{
     logs::{LOGS, Log, Unit as LogUnit},
     messages, rows,
+    span::{Kind, Span},
     spans::{self, DIALECTS, ENCODINGS, Encoding, Exported, tree},
     stored::{Found, Trace},
     turns::Conversation,
 };
 use crate::{
     call::Reader,
+    compare,
     error::{Error, one_of},
     show,
     text::Text,
@@ -247,8 +251,12 @@ impl Format {
         }
         for (place, &record) in records.iter().enumerate() {
             let heard = messages::conversations(reader, record).map_err(|error| error.at_index(place))?;
+            let before = found.traces.len();
             for heard in heard {
                 about(record, found.trace(heard));
+            }
+            if let Err(error) = beside(reader, record, found.traces.get_mut(before..).unwrap_or_default()) {
+                found.problems.push(error.at_key(Text::from(CALLS)).at_index(place));
             }
         }
         Ok(())
@@ -280,6 +288,36 @@ fn about<'a>(record: Value<'a>, trace: &mut Trace<'a>) {
     trace.conversation_id = conversation_id(record);
     trace.test_id = text(&["test_id"]);
     trace.note("expected_tool_calls", record.get("expected_tool_calls"));
+}
+
+const CALLS: &str = "tool_calls";
+
+/// Calls that stand beside the messages of a record with expected calls. They are those of the run, if the messages
+/// hold none; else they should be the same.
+fn beside<'a>(reader: Reader<'a>, record: Value<'a>, traces: &mut [Trace<'a>]) -> Result<(), Error> {
+    let (Some(_), Some(calls @ Value::Array(_))) = (record.get("expected_tool_calls"), record.get(CALLS)) else {
+        return Ok(());
+    };
+    let calls = super::tool_calls(reader, calls)?.unwrap_or_default();
+    let hasher = RandomState::new();
+    let counted = |spans: &mut dyn Iterator<Item = &Span<'a>>| {
+        let mut counts: HashMap<(Text<'a>, u64), usize> = HashMap::new();
+        for span in spans.filter(|span| span.kind == Kind::ToolCall) {
+            *counts.entry((span.name, compare::hash(span.input, &hasher))).or_default() += 1;
+        }
+        counts
+    };
+    let told = counted(&mut traces.iter().flat_map(|trace| trace.spans()));
+    match traces.last_mut() {
+        Some(trace) if told.is_empty() => calls.into_iter().for_each(|call| trace.conversation.push(call)),
+        _ if told == counted(&mut calls.iter()) => {}
+        _ => {
+            let message =
+                "these are not the calls in the messages, which are the ones that were read; leave out either";
+            return Err(Error::value(message));
+        }
+    }
+    Ok(())
 }
 
 /// As messages have it, or a request or response of OpenAI's, which may be an object.
@@ -362,5 +400,52 @@ fn plural(kind: &str) -> &str {
         "a number" => "numbers",
         "a string" => "strings",
         _ => "lists",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bumpalo::Bump;
+
+    use super::*;
+
+    /// The names of the calls that are read, and the problems.
+    fn told(text: &str) -> (Vec<String>, Vec<String>) {
+        let bump = Bump::new();
+        let (record, reader) = Reader::parse(text.as_bytes(), &bump).unwrap();
+        let mut found = Found::new(reader);
+        recognise(reader, &[record], true, None).unwrap().read(&mut found, &[record]).unwrap();
+        let [trace] = &found.traces[..] else { panic!("one trace") };
+        assert!(trace.attributes.iter().any(|member| member.key.is("expected_tool_calls")));
+        let calls = trace.spans().iter().map(|span| show::plain(span.name) + &show::json_text(span.input));
+        (calls.collect(), found.problems.iter().map(Error::to_string).collect())
+    }
+
+    #[test]
+    fn calls_beside_messages_are_not_lost() {
+        let asked = r#"{"role": "user", "content": "Q"}"#;
+        let made = |name: &str| {
+            let function = format!(r#"{{"name": "{name}", "arguments": "{{\"x\": 1}}"}}"#);
+            format!(r#"{{"role": "assistant", "tool_calls": [{{"id": "1", "function": {function}}}]}}"#)
+        };
+        let record = |messages: &[&str], calls: &str| {
+            let messages = messages.join(", ");
+            told(&format!(r#"{{"messages": [{messages}], "expected_tool_calls": [], "tool_calls": {calls}}}"#))
+        };
+        let (a, b) = (made("a"), made("b"));
+        let both = r#"[{"name": "b", "arguments": {"x": 1}}, {"name": "a", "arguments": {"x": 1.0}}]"#;
+        let of = |calls: &[&str]| calls.iter().map(|call| call.to_string()).collect::<Vec<_>>();
+        let (x, y) = (r#"a{"x": 1}"#, r#"b{"x": 1}"#);
+        assert_eq!(record(&[asked, &a, &b], both), (of(&[x, y]), vec![]));
+        assert_eq!(record(&[asked], both), (of(&[y, r#"a{"x": 1.0}"#]), vec![]));
+        assert_eq!(record(&[asked, &a], "null"), (of(&[x]), vec![]));
+        let differ = "[0].tool_calls: these are not the calls in the messages, which are the ones that were read; \
+                      leave out either";
+        for other in [both, "[]", r#"[{"name": "a", "arguments": {"x": 2}}]"#] {
+            assert_eq!(record(&[asked, &a], other), (of(&[x]), of(&[differ])), "{other}");
+        }
+        let (calls, problems) = record(&[asked, &a], r#"[{"arguments": {}}]"#);
+        assert_eq!(calls, of(&[x]));
+        assert!(problems.len() == 1 && problems[0].starts_with("[0].tool_calls[0]: "), "{problems:?}");
     }
 }

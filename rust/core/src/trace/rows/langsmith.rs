@@ -141,9 +141,17 @@ fn tell<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
             if kind == Some(Kind::Agent) {
                 fill(&mut step.name, Some(recorded.name));
             }
+            if kind == Some(Kind::Retrieval) {
+                fill(&mut step.output, documents(outputs));
+            }
             said::tell(reader, step, inputs, outputs);
         }
     }
+}
+
+/// LangChain has what a retriever found under a name.
+fn documents(outputs: Option<Value<'_>>) -> Option<Value<'_>> {
+    found(outputs?, &["documents"]).filter(|documents| matches!(documents, Value::Array(_)))
 }
 
 fn is_empty(value: Value<'_>) -> bool {
@@ -274,7 +282,10 @@ mod tests {
         assert_eq!(run(&format!(r#""run_type": "tool", "name": "f", {metadata}"#)), "t b<a tool_call f @boss");
         let retriever =
             r#""run_type": "retriever", "name": "r", "inputs": {"query": "q"}, "outputs": {"documents": [1]}"#;
-        assert_eq!(run(retriever), r#"t b<a retrieval r {"query": "q"} = {"documents": [1]}"#);
+        assert_eq!(run(retriever), r#"t b<a retrieval r {"query": "q"} = [1]"#);
+        assert_eq!(run(&retriever.replace("[1]", "[]")), r#"t b<a retrieval r {"query": "q"} = []"#);
+        let others = retriever.replace("documents", "output");
+        assert_eq!(run(&others), r#"t b<a retrieval r {"query": "q"} = {"output": [1]}"#);
         assert_eq!(run(r#""run_type": "other", "name": "o", "status": "error""#), "t b<a - o !-");
     }
 

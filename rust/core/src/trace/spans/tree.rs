@@ -4,10 +4,9 @@
 //! tool span), again as the spans of an MCP client and server inside of that, and in what later models were told. Calls
 //! are taken from outputs and tool spans alone, and the two are paired; what models were told gives results.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    hash::RandomState,
-};
+use std::{collections::BTreeMap, hash::RandomState};
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::{About, DIALECTS, Dialect, Event, Exported, FOR_ALL, Recorded, Status, Step, are_cut_off};
 use crate::{
@@ -125,6 +124,8 @@ struct Around {
 struct Request<'a> {
     /// The place of the model's span.
     by: usize,
+    /// Of what the same answer asked for before it, the place of what was executed last.
+    after: Option<usize>,
     span: Span<'a>,
 }
 
@@ -373,7 +374,8 @@ impl<'a> Tree<'_, 'a> {
             let conversation = listener.finish();
             let of_last_turn = conversation.turns().last().map_or(&[][..], |(_, spans)| spans);
             let calls = if is_model { conversation.spans() } else { of_last_turn };
-            let calls = calls.iter().filter(|span| span.kind == Kind::ToolCall).copied();
+            // A search in files that a provider makes is one of them.
+            let calls = calls.iter().filter(|span| matches!(span.kind, Kind::ToolCall | Kind::Retrieval)).copied();
             let (results, calls) = (calls.clone(), calls.filter(|span| span.recorded_as != RecordedAs::Executed));
             self.results.extend(results);
             heard.push(Heard { calls: calls.collect(), tells_past });
@@ -388,7 +390,7 @@ impl<'a> Tree<'_, 'a> {
                 let earlier = call.and_then(|call| known.insert(call, place));
                 // Ids come again. What a model answered after another one had, is new.
                 if earlier.is_none_or(|earlier| !tells_past && self.answers_after(place, earlier)) {
-                    requests.push(Request { by: place, span });
+                    requests.push(Request { by: place, after: None, span });
                 }
             }
         }
@@ -462,16 +464,16 @@ impl<'a> Tree<'_, 'a> {
 
     /// Pair what was asked for with what was executed. Left are the requests that were not executed, as far as is
     /// known.
-    fn pair(&mut self, requests: Vec<Request<'a>>) -> Vec<Request<'a>> {
+    fn pair(&mut self, mut requests: Vec<Request<'a>>) -> Vec<Request<'a>> {
         let hasher = RandomState::new();
         let mut uses: HashMap<Text<'a>, usize> = HashMap::new();
         requests.iter().filter_map(|request| request.span.id).for_each(|id| *uses.entry(id).or_default() += 1);
-        let asked: Vec<Side<'a>> = requests.iter().map(|request| self.side_of_request(request, &hasher)).collect();
-        let made: Vec<Option<Side<'a>>> =
+        let mut asked: Vec<Side<'a>> = requests.iter().map(|request| self.side_of_request(request, &hasher)).collect();
+        let mut made: Vec<Option<Side<'a>>> =
             (0..self.nodes.len()).map(|place| self.side_of_execution(place, &hasher)).collect();
+        find_renamed(&mut asked, &mut made);
         let partners = self.partners(&requests, &asked, &made, &uses);
-        let mut taken = vec![false; requests.len()];
-        partners.iter().flatten().for_each(|&number| taken[number] = true);
+        let taken = put_after(&mut requests, &partners);
         // What an execution is known by: what was asked for, and what it says itself.
         let sides =
             |place: usize| [partners[place].map(|number| &asked[number]), made[place].as_ref()].into_iter().flatten();
@@ -509,7 +511,7 @@ impl<'a> Tree<'_, 'a> {
         let left = left.map(|((mut request, side), _)| {
             let span = &mut request.span;
             // What the provider ran itself was answered together with the call.
-            let is_done = !matches!(span.output, Value::Null);
+            let is_done = !matches!(span.output, Value::Null) || span.kind == Kind::Retrieval;
             if any_executed && !is_done {
                 span.recorded_as = RecordedAs::Requested;
             }
@@ -524,7 +526,7 @@ impl<'a> Tree<'_, 'a> {
     }
 
     fn side_of_request(&self, request: &Request<'a>, hasher: &RandomState) -> Side<'a> {
-        let Request { by, span } = request;
+        let Request { by, span, .. } = request;
         let node = &self.nodes[*by];
         Side {
             id: span.id,
@@ -532,6 +534,7 @@ impl<'a> Tree<'_, 'a> {
             agent_span: if node.step.is(Kind::Agent) { Some(*by) } else { node.around.agent },
             agent: self.agent_with_own(*by),
             input: compare::hash(span.input, hasher),
+            is_renamed: false,
         }
     }
 
@@ -544,6 +547,7 @@ impl<'a> Tree<'_, 'a> {
             agent_span: node.around.agent,
             agent: self.agent(place),
             input: compare::hash(node.step.input.unwrap_or(Value::Null), hasher),
+            is_renamed: false,
         })
     }
 
@@ -556,7 +560,8 @@ impl<'a> Tree<'_, 'a> {
         made: &[Option<Side<'a>>],
         uses: &HashMap<Text<'a>, usize>,
     ) -> Vec<Option<usize>> {
-        let mut taken = vec![false; requests.len()];
+        // What isn't a tool is executed by none.
+        let mut taken: Vec<bool> = requests.iter().map(|request| request.span.kind != Kind::ToolCall).collect();
         let mut partners: Vec<Option<usize>> = vec![None; made.len()];
         let has_times = self.nodes.iter().all(|node| node.recorded.started_at.is_some());
         for pass in PASSES {
@@ -624,22 +629,29 @@ impl<'a> Tree<'_, 'a> {
     /// The trace: turns, and in each of them its spans.
     fn told(&mut self, requests: Vec<Request<'a>>, about: &[About<'a>]) -> Trace<'a> {
         let reported = self.knows_models || self.nodes.iter().any(|node| node.step.is(Kind::ToolCall));
-        let mut of_model: HashMap<usize, Vec<Span<'a>>> = HashMap::new();
-        for Request { by, mut span } in requests {
-            span.parent_id = self.node(by).and_then(|node| node.recorded.id);
-            span.agent = span.agent.or_else(|| self.agent_with_own(by));
-            span.started_at = self.node(by).map_or(Value::Null, |node| self.time(node.recorded.ended_at));
-            span.ended_at = Value::Null;
-            if let Some(id) = span.id {
-                span.attributes = self.members(&[("call_id", Value::Text(id))]);
-            }
-            of_model.entry(by).or_default().push(span);
-        }
-        let mut conversation = Conversation::default();
         let mut turns = self.turns();
         if turns.is_empty() {
             turns.push(Vec::new());
         }
+        let mut turn_of = vec![0; self.nodes.len()];
+        for (number, places) in turns.iter().enumerate() {
+            places.iter().for_each(|&place| turn_of[place] = number);
+        }
+        // By the places that they stand behind.
+        let mut left: HashMap<usize, Vec<Span<'a>>> = HashMap::new();
+        for Request { by, after, mut span } in requests {
+            let after = after.filter(|&after| turn_of[after] == turn_of[by]);
+            span.parent_id = self.node(by).and_then(|node| node.recorded.id);
+            span.agent = span.agent.or_else(|| self.agent_with_own(by));
+            span.started_at =
+                self.time(self.nodes[by].recorded.ended_at.max(after.and_then(|after| self.behind(after, by))));
+            span.ended_at = Value::Null;
+            if let Some(id) = span.id {
+                span.attributes = self.members(&[("call_id", Value::Text(id))]);
+            }
+            left.entry(after.map_or(by, |after| after.max(by))).or_default().push(span);
+        }
+        let mut conversation = Conversation::default();
         for (number, places) in turns.iter().enumerate() {
             let (input, output) = self.said(places, if number == 0 { about } else { &[] });
             conversation.open(input);
@@ -648,13 +660,21 @@ impl<'a> Tree<'_, 'a> {
                 if !self.nodes[place].repeated {
                     conversation.push(self.span(place));
                 }
-                of_model.remove(&place).into_iter().flatten().for_each(|span| conversation.push(span));
+                left.remove(&place).into_iter().flatten().for_each(|span| conversation.push(span));
             }
         }
         let mut trace = Trace::new(conversation);
         trace.reported = reported;
         trace.conversation_id = self.nodes.iter().find_map(|node| node.step.conversation_id);
         trace
+    }
+
+    /// When something that a model asked for came after what was executed. Of what began together the outer ones stand
+    /// first, and what is asked for is right inside of the model.
+    fn behind(&self, executed: usize, model: usize) -> Option<i64> {
+        let (executed, model) = (&self.nodes[executed], &self.nodes[model]);
+        let is_inner = executed.around.depth > model.around.depth + 1;
+        executed.recorded.started_at?.checked_add(if is_inner { NANOS_OF_MICROSECOND } else { 0 })
     }
 
     /// The places of the spans of each turn. There is one turn, unless the dialect numbers the questions of the user,
@@ -936,6 +956,43 @@ fn may_have_same_input(one: &Step<'_>, other: &Step<'_>) -> bool {
     }
 }
 
+/// Which requests were taken by executions. Calls of one answer stay in its order: those that were not executed come
+/// after what it asked for before them.
+fn put_after(requests: &mut [Request<'_>], partners: &[Option<usize>]) -> Vec<bool> {
+    let mut places: Vec<Option<usize>> = vec![None; requests.len()];
+    for (place, &number) in partners.iter().enumerate() {
+        if let Some(number) = number {
+            places[number] = Some(place);
+        }
+    }
+    let (mut model, mut last) = (None, None);
+    for (request, &place) in requests.iter_mut().zip(&places) {
+        if model != Some(request.by) {
+            (model, last) = (Some(request.by), None);
+        }
+        // Places are in the order of the starts.
+        last = last.max(place);
+        request.after = last;
+    }
+    places.iter().map(Option::is_some).collect()
+}
+
+/// Find the agents in which no id of a request is that of an execution, and the other way round, though all have one:
+/// who told them made up ids of his own (ADK does, where a model gives none).
+fn find_renamed<'a>(asked: &mut [Side<'a>], made: &mut [Option<Side<'a>>]) {
+    let asked_ids: HashSet<Text<'a>> = asked.iter().filter_map(|side| side.id).collect();
+    let made_ids: HashSet<Text<'a>> = made.iter().flatten().filter_map(|side| side.id).collect();
+    let mut has_renamed: HashMap<Scope<'a>, bool> = HashMap::new();
+    let asked_sides = asked.iter().map(|side| (side, &made_ids));
+    for (side, others) in asked_sides.chain(made.iter().flatten().map(|side| (side, &asked_ids))) {
+        let is_unmet = side.id.is_some_and(|id| !others.contains(&id));
+        *has_renamed.entry(side.own_agent()).or_insert(true) &= is_unmet;
+    }
+    for side in asked.iter_mut().chain(made.iter_mut().flatten()) {
+        side.is_renamed = has_renamed.get(&side.own_agent()).is_some_and(|is_renamed| *is_renamed);
+    }
+}
+
 /// The calls that something told in an answer.
 #[derive(Default)]
 struct Heard<'a> {
@@ -953,6 +1010,8 @@ struct Side<'a> {
     agent: Option<Text<'a>>,
     /// A hash of the arguments.
     input: u64,
+    /// Do its id and that of the other side say nothing of each other?
+    is_renamed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -964,6 +1023,8 @@ enum By {
     AgentSpan,
     AgentName,
     Tool,
+    /// The agent, in which ids say nothing.
+    Renamed,
 }
 
 /// By what pairs are found, from the surest on, and whether with the same arguments. Each way is tried for all spans
@@ -974,7 +1035,11 @@ const PASSES: &[&[(By, bool)]] = &[
     &[(By::AgentSpan, false), (By::AgentName, false)],
     &[(By::Tool, true)],
     &[(By::Tool, false)],
+    &[(By::Renamed, true)],
 ];
+
+/// What Python's times tell apart.
+const NANOS_OF_MICROSECOND: i64 = 1000;
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a> {
@@ -1007,7 +1072,12 @@ impl<'a> Side<'a> {
             By::AgentSpan => Scope::AgentSpan(self.agent_span?),
             By::AgentName => Scope::AgentName(self.agent),
             By::Tool => Scope::All,
+            By::Renamed => Some(self.own_agent()).filter(|_| self.is_renamed)?,
         })
+    }
+
+    fn own_agent(&self) -> Scope<'a> {
+        self.agent_span.map_or(Scope::AgentName(self.agent), Scope::AgentSpan)
     }
 
     /// Under which keys a request is to be found.
@@ -1025,9 +1095,9 @@ impl<'a> Side<'a> {
     /// Under which keys that of an execution may be.
     fn keys_of_execution(&self, pass: &[(By, bool)]) -> Vec<Key<'a>> {
         let last = self.name.and_then(call::last_segment).map(Name::Whole);
-        let is_by_id = pass.iter().any(|(by, _)| matches!(by, By::Id | By::IdAlone));
+        let is_with_id = pass.iter().any(|(by, _)| matches!(by, By::Id | By::IdAlone | By::Renamed));
         let names = [self.name.map(Name::Whole), self.name.map(Name::Last), last];
-        self.keys(pass, self.id.is_some() && !is_by_id, names)
+        self.keys(pass, self.id.is_some() && !is_with_id, names)
     }
 
     fn keys(&self, pass: &[(By, bool)], without_id: bool, names: [Option<Name<'a>>; 3]) -> Vec<Key<'a>> {
@@ -1239,7 +1309,7 @@ mod tests {
         assert_eq!(told, [r#"f {"x": 1} = null asked {"x": "1"}"#, r#"f {"x": 2} = null"#, r#"f {"x": 3} = null"#]);
         // One was never executed.
         let told = calls(&list(&[&model, &tool(3, "3"), &tool(4, "2")]));
-        assert_eq!(told, [r#"f {"x": "1"} = null ?"#, r#"f {"x": 3} = null"#, r#"f {"x": 2} = null"#]);
+        assert_eq!(told, [r#"f {"x": 3} = null"#, r#"f {"x": 2} = null"#, r#"f {"x": "1"} = null ?"#]);
         // Nobody asked for the fourth.
         let told = calls(&list(&[&model, &tool(3, "3"), &tool(4, "2"), &tool(5, "9"), &tool(6, "9")]));
         assert_eq!(told[2..], [r#"f {"x": 9} = null asked {"x": "1"}"#, r#"f {"x": 9} = null !"#]);
@@ -1252,6 +1322,109 @@ mod tests {
         let (one, two, none) = (tool(r#", "call": "7""#, 3), tool(r#", "call": "8""#, 4), tool("", 5));
         assert_eq!(calls(&list(&[&model, &one, &none])), ["f {} = null #7", "f {} = null #1"]);
         assert_eq!(calls(&list(&[&model, &one, &two])), ["f {} = null #1 ?", "f {} = null #7", "f {} = null #8 !"]);
+    }
+
+    #[test]
+    fn ids_that_an_agent_has_on_one_side_alone_say_nothing() {
+        let asked = [r#"f_0 f {"x": 1}"#, r#"f_1 f {"x": 2}"#, "g_2 g {}"];
+        let first = model(r#""id": "m", "in": "a", "at": [1, 2]"#, &asked);
+        let second = model(r#""id": "n", "in": "a", "at": [6, 7]"#, &[r#"f_0 f {"x": 1}"#]);
+        let tool = |id: &str, name: &str, with: &str, at: i64| {
+            let about = format!(r#""id": "{id}", "in": "a", "at": [{at}, {at}]"#);
+            format!(r#"{{{about}, "tool": "{name}", "call": "{id}", "with": {with}, "gave": {at}}}"#)
+        };
+        let agent = r#"{"id": "a", "agent": "a", "at": [0, 20]}"#;
+        let (f, again) = (tool("adk-1", "f", r#"{"x": 2}"#, 3), tool("adk-2", "f", r#"{"x": 1}"#, 4));
+        let (g, later) = (tool("adk-3", "g", "{}", 5), tool("adk-4", "f", r#"{"x": 1}"#, 8));
+        let told = [
+            r#"f@a {"x": 2} = 3 #adk-1"#,
+            r#"f@a {"x": 1} = 4 #adk-2"#,
+            "g@a {} = 5 #adk-3",
+            r#"f@a {"x": 1} = 8 #adk-4"#,
+        ];
+        assert_eq!(calls(&list(&[agent, &first, &f, &again, &g, &second, &later])), told);
+        // Other arguments make another call.
+        let other = tool("adk-3", "g", r#"{"x": 1}"#, 5);
+        assert_eq!(
+            calls(&list(&[agent, &first, &f, &again, &other])),
+            [told[0], told[1], "g@a {} = null #g_2 ?", r#"g@a {"x": 1} = 5 #adk-3 !"#]
+        );
+        // One id that is known says that all of them say something, and so does what has none.
+        for known in [tool("f_1", "f", r#"{"x": 2}"#, 3), f.replace(r#""call": "adk-1", "#, "")] {
+            let told = calls(&list(&[agent, &first, &known, &g]));
+            assert!(told.contains(&"g@a {} = null #g_2 ?".to_owned()), "{told:?}");
+            assert!(told.contains(&"g@a {} = 5 #adk-3 !".to_owned()), "{told:?}");
+        }
+        // Those of another agent say nothing of them.
+        let others = [
+            r#"{"id": "b", "agent": "b", "at": [10, 20]}"#.to_owned(),
+            model(r#""id": "o", "in": "b", "at": [11, 12]"#, &["1 f {}"]),
+            tool("1", "f", "{}", 13).replace(r#""in": "a""#, r#""in": "b""#),
+        ];
+        let told = calls(&list(&[agent, &first, &f, &again, &g, &others[0], &others[1], &others[2]]));
+        assert_eq!(told[3..], ["f@b {} = 13 #1"]);
+    }
+
+    #[test]
+    fn what_was_not_executed_stands_behind_what_was_asked_for_before_it() {
+        let model = model(r#""id": "m", "in": "a", "at": [1, 2]"#, &["1 f {}", "2 absent {}", "3 g {}", "4 none {}"]);
+        let tool = |name: &str, inside: &str, call: &str, at: i64| {
+            let about = format!(r#""id": "{name}", "in": "{inside}", "at": [{at}, 9]"#);
+            format!(r#"{{{about}, "tool": "{name}", "call": "{call}", "with": {{}}}}"#)
+        };
+        let (f, g) = (tool("f", "a", "1", 3), tool("g", "a", "3", 5));
+        let outer = r#"{"id": "a", "chain": "a", "at": [0, 20]}"#;
+        let around = r#"{"id": "b", "in": "a", "chain": "b", "at": [2, 20]}"#;
+        let deeper = r#"{"id": "c", "in": "b", "chain": "c", "at": [2, 20]}"#;
+        let told = ["f {} = null #1", "absent {} = null #2 ?", "g {} = null #3", "none {} = null #4 ?"];
+        assert_eq!(calls(&list(&[outer, &model, &f, &g])), told);
+        for inside in ["b", "c"] {
+            let (f, g) = (tool("f", inside, "1", 3), tool("g", inside, "3", 5));
+            assert_eq!(calls(&list(&[outer, &model, around, deeper, &f, &g])), told, "{inside}");
+        }
+        let untimed = list(&[outer, &model, &f, &g]).replace(r#""at""#, r#""-""#);
+        assert_eq!(calls(&untimed), told);
+        // What was executed first stands there, whatever it was asked for before.
+        let early = tool("g", "a", "3", 3);
+        let late = tool("f", "a", "1", 5);
+        assert_eq!(calls(&list(&[outer, &model, &early, &late])), [told[2], told[0], told[1], told[3]]);
+        // Before all that was executed.
+        let only = tool("g", "a", "3", 5);
+        assert_eq!(calls(&list(&[outer, &model, &only]))[2..], [told[2], told[3]]);
+    }
+
+    #[test]
+    fn searches_of_the_provider_are_retrievals_and_no_tool_executes_them() {
+        let part = |kind: &str, more: &str| {
+            format!(r#"{{"type": "{kind}", "id": "1", "{kind}": {{"type": "file_search", {more}}}}}"#)
+        };
+        let (call, response) = ("server_tool_call", "server_tool_call_response");
+        let (call, response) = (part(call, r#""query": "q""#), part(response, r#""results": [1]"#));
+        let f = r#"{"type": "tool_call", "id": "2", "name": "f", "arguments": {}}"#;
+        let say = |parts: &[&str]| {
+            let message =
+                format!(r#"{{"role": "assistant", "parts": [{}], "finish_reason": "stop"}}"#, parts.join(", "));
+            format!(r#"{{"id": "m", "llm": "m", "at": [1, 2], "say": [{message}]}}"#)
+        };
+        let executed = r#"{"tool": "file_search", "with": {"query": "q"}, "at": [3, 4]}"#;
+        let tool = r#"{"tool": "f", "call": "2", "with": {}, "at": [3, 4]}"#;
+        let told = |text: &str| {
+            with(text, |trace| {
+                let found = trace.spans().iter().filter(|span| span.kind == Kind::Retrieval);
+                let tell = |span: &Span<'_>| {
+                    assert_eq!(span.recorded_as, RecordedAs::Both);
+                    [span.input, span.output].map(show::json_text).join(" = ")
+                };
+                found.map(tell).collect::<Vec<_>>()
+            })
+        };
+        let all = list(&[&say(&[&call, &response, f]), tool]);
+        assert_eq!(told(&all), [r#"{"query": "q"} = {"type": "file_search", "results": [1]}"#]);
+        assert_eq!(calls(&all), ["f {} = null #2"]);
+        // Of which the results are not told; and a tool that has the name.
+        let all = list(&[&say(&[&call]), executed]);
+        assert_eq!(told(&all), [r#"{"query": "q"} = null"#]);
+        assert_eq!(calls(&all), [r#"file_search {"query": "q"} = null !"#]);
     }
 
     #[test]

@@ -72,16 +72,15 @@ fn kind(recorded: &Recorded<'_>) -> Option<Kind> {
 
 fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
     let attributes = recorded.attributes;
-    let handed =
-        after(reader, recorded.name, HANDOFF).filter(|_| !attributes.has("tool.name") && !attributes.has(INPUT));
-    match kind(recorded) {
+    match (kind(recorded), handoff(reader, recorded)) {
         // The Agents SDK has a kind of its own for it.
-        Some(Kind::ToolCall) if handed.is_some() => {
+        (Some(Kind::ToolCall), Some((from, to))) => {
             step.kind(Kind::Handoff);
-            fill(&mut step.name, handed);
+            fill(&mut step.name, Some(to));
+            fill(&mut step.agent, from);
         }
-        Some(kind) => step.kind(kind),
-        None => {}
+        (Some(kind), _) => step.kind(kind),
+        (None, _) => {}
     }
     if let Some(metadata) = values::decoded(reader, attributes, "metadata") {
         fill(&mut step.conversation_id, text(metadata, SESSION));
@@ -122,6 +121,19 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
             state(reader, step);
         }
     }
+}
+
+/// From whom, where that is known, and to whom. These names are all that is recorded of it.
+fn handoff<'a>(reader: Reader<'a>, recorded: &Recorded<'a>) -> Option<(Option<Text<'a>>, Text<'a>)> {
+    let attributes = recorded.attributes;
+    let to = after(reader, recorded.name, HANDOFF).filter(|_| !attributes.has("tool.name"))?;
+    let from = match values::decoded(reader, attributes, INPUT) {
+        None => None,
+        Some(Value::Text(from)) => Some(from),
+        Some(_) => return None,
+    };
+    let told = values::decoded(reader, attributes, OUTPUT);
+    told.is_none_or(|told| compare::equal(told, Value::Text(to))).then_some((from, to))
 }
 
 /// A graph's state holds messages: what an agent or a chain was given, and what it gave.
@@ -349,6 +361,22 @@ mod tests {
         says(
             r#"{"name": "handoff to desk", "attributes": {"openinference.span.kind": "TOOL"}}"#,
             &["kind: handoff", "name: desk"],
+        );
+        let handoff = |more: &str, expected: &[&str]| {
+            let attributes = format!(r#""openinference.span.kind": "TOOL", {more}"#);
+            says(&format!(r#"{{"name": "handoff to desk", "attributes": {{{attributes}}}}}"#), expected);
+        };
+        let told = ["kind: handoff", "name: desk", "agent: front"];
+        handoff(r#""input.value": "front", "output.value": "desk""#, &told);
+        handoff(r#""input.value": "front", "output.value": "__REDACTED__""#, &told);
+        handoff(r#""input.value": "__REDACTED__", "output.value": "desk""#, &told[..2]);
+        handoff(
+            r#""input.value": {"to": "desk"}, "output.value": "desk""#,
+            &["kind: tool_call", "name: handoff to desk", r#"input: {"to": "desk"}"#, r#"output: "desk""#],
+        );
+        handoff(
+            r#""input.value": "front", "output.value": "done""#,
+            &["kind: tool_call", "name: handoff to desk", r#"input: "front""#, r#"output: "done""#],
         );
         says(
             r#"{"name": "handoff to desk", "attributes": {"openinference.span.kind": "TOOL", "tool.name": "handoff"}}"#,

@@ -47,6 +47,12 @@ fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
         fill(&mut step.input, attributes.get("tool.parameters"));
         fill(&mut step.output, attributes.decoded(reader, "tool.result").map(|result| unpacked(reader, result)));
     }
+    // The key that the conventions have for it holds blocks, too.
+    if attributes.has(STATUS)
+        && let Some(blocks @ Value::Array(_)) = step.output.map(|output| decode::decoded(reader, output))
+    {
+        step.output = Some(unpacked(reader, blocks));
+    }
     for event in &recorded.events {
         let (name, fields) = (event.name, Fields::of(reader, event));
         if name.is(TOOL_MESSAGE) {
@@ -145,6 +151,26 @@ mod tests {
                 "tool.result": "[{\"text\": \"1\"}]", "tool.status": "success"}}"#,
             &["kind: tool_call", "name: calc", "id: c", r#"input: {"x": 1}"#, r#"output: "1""#, "failed: false"],
         );
+    }
+
+    #[test]
+    fn results_under_the_key_of_the_conventions() {
+        for (gave, output) in [
+            (r#"[{"text": "ok"}]"#, r#""ok""#),
+            (r#"[{"json": {"y": 2}}]"#, r#"{"y": 2}"#),
+            (r#"[{"text": "one"}, {"text": "two"}]"#, r#""one\ntwo""#),
+            (r#"[{"text": "one"}, {"json": 2}]"#, r#"[{"text": "one"}, {"json": 2}]"#),
+            ("[1, 2]", "[1, 2]"),
+        ] {
+            says(
+                &format!(
+                    r#"{{"name": "execute_tool f", "attributes": {{"gen_ai.operation.name": "execute_tool",
+                        "gen_ai.tool.name": "f", "gen_ai.tool.call.result": {gave:?},
+                        "gen_ai.tool.status": "success"}}}}"#
+                ),
+                &["kind: tool_call", "name: f", &format!("output: {output}"), "failed: false"],
+            );
+        }
     }
 
     #[test]
