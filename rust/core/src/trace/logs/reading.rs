@@ -265,7 +265,7 @@ pub mod told {
         call::Reader,
         show,
         text::Text,
-        trace::{span::RecordedAs, stored::Found},
+        trace::{messages::parts::told::replaced, span::RecordedAs, stored::Found},
         value::{Member, Value},
     };
 
@@ -382,31 +382,6 @@ pub mod told {
                     assert!(!line.starts_with("problem ") || line.starts_with("problem ["), "{line}");
                 }
             }
-        }
-    }
-
-    /// The value with the one at this place (counted from the outside, in order) replaced.
-    fn replaced<'a>(value: Value<'a>, other: Value<'a>, left: &mut Option<usize>, bump: &'a Bump) -> Value<'a> {
-        match *left {
-            Some(0) => {
-                *left = None;
-                return other;
-            }
-            Some(place) => *left = Some(place - 1),
-            None => return value,
-        }
-        match value {
-            Value::Array(items) => {
-                Value::Array(bump.alloc_slice_fill_iter(items.iter().map(|&item| replaced(item, other, left, bump))))
-            }
-            Value::Object(members) => Value::Object(
-                bump.alloc_slice_fill_iter(
-                    members
-                        .iter()
-                        .map(|member| Member { key: member.key, value: replaced(member.value, other, left, bump) }),
-                ),
-            ),
-            other => other,
         }
     }
 }
