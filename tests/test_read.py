@@ -801,3 +801,26 @@ def test_the_page_of_formats_has_every_word_and_no_other():
     page = Path(__file__).resolve().parents[1] / "docs" / "formats.md"
     rows = re.findall(r"^\| `(\w+)` \|", page.read_text("utf-8"), re.MULTILINE)
     assert {*rows} == {*_core.trace_formats()}
+
+
+def test_a_trace_that_was_written_again_beside_its_spans_is_another_one(tmp_path):
+    line = Path("examples/spans.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    spans = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    piece = {"resourceSpans": [{"scopeSpans": [{"spans": []}]}]}
+    pieces = []
+    for span in spans:
+        piece["resourceSpans"][0]["scopeSpans"][0]["spans"] = [span]
+        pieces.append(json.dumps(piece))
+    (tmp_path / "b.jsonl").write_text("\n".join(pieces), encoding="utf-8")
+    [alone] = callmatch.read(tmp_path / "b.jsonl")
+    names = [call.name for call in alone.tool_calls]
+    assert names
+    # Whichever of them is found first.
+    for name in ("a.jsonl", "c.jsonl"):
+        again = tmp_path / name
+        again.write_text(alone.model_dump_json(), encoding="utf-8")
+        traces = callmatch.read(tmp_path)
+        assert [[call.name for call in trace.tool_calls] for trace in traces] == [names, names]
+        assert [trace.id for trace in traces] == [alone.id] * 2
+        assert any("was there before" in told for told in traces.diagnostics)
+        again.unlink()

@@ -71,7 +71,7 @@ impl TraceStore {
                 progress.call1((read.load(Ordering::Relaxed),))?;
             }
             match step {
-                (_, Step::Done(store)) => return Ok(TraceStore { store: Arc::new(store) }),
+                (_, Step::Done(store)) => return Ok(TraceStore { store: Arc::from(store) }),
                 (Some(next), Step::Pending) => finder = next,
                 (None, Step::Pending) => return Err(to_python(py, io::ErrorKind::UnexpectedEof.into())),
             }

@@ -207,6 +207,8 @@ pub struct Store {
     files: Vec<Opened>,
     pub entries: Vec<Entry>,
     by_id: HashMap<Box<str>, usize>,
+    /// Traces in pieces whose id is that of an earlier trace which isn't.
+    in_pieces: HashMap<Box<str>, usize>,
     /// How many files stay open.
     open: usize,
     /// How many traces have the id of an earlier one, and the first of them.
@@ -277,7 +279,7 @@ struct Ids {
 /// What came of a step.
 pub enum Step {
     Pending,
-    Done(Store),
+    Done(Box<Store>),
 }
 
 impl Finder {
@@ -293,6 +295,7 @@ impl Finder {
             files: Vec::new(),
             entries: Vec::new(),
             by_id: HashMap::new(),
+            in_pieces: HashMap::new(),
             open: 0,
             again: (0, None),
             problems: Mutex::default(),
@@ -309,7 +312,7 @@ impl Finder {
                     Some(input) => self.open(input)?,
                     None => {
                         self.store.tell_of_ids();
-                        return Ok((None, Step::Done(self.store)));
+                        return Ok((None, Step::Done(Box::new(self.store))));
                     }
                 },
                 Some(Now::Unpacking(_, unpacked)) => {
@@ -685,17 +688,33 @@ impl Store {
 
     fn add(&mut self, item: Item) {
         item.problems.into_iter().for_each(|problem| self.problem(problem));
-        let pieces = self.files.get(item.place.file as usize).and_then(|file| file.format).map(|format| format.unit);
+        let is_piece = self.is_piece(&item.place);
         for (ordinal, ids) in item.traces.into_iter().enumerate() {
-            if pieces == Some(Unit::Pieces)
-                && let Some(known) = ids.id.as_ref().and_then(|id| self.by_id.get(id)).copied()
-                && let Some(entry) = self.entries.get_mut(known)
-            {
+            let known = ids.id.as_ref().filter(|_| is_piece).and_then(|id| self.known_in_pieces(id));
+            if let Some(entry) = known.and_then(|known| self.entries.get_mut(known)) {
                 entry.places.push(item.place);
                 continue;
             }
+            if let Some(id) = ids.id.as_ref().filter(|id| is_piece && self.by_id.contains_key(*id)) {
+                self.in_pieces.insert(id.clone(), self.entries.len());
+            }
             self.enter(ids, item.place, ordinal);
         }
+    }
+
+    fn is_piece(&self, place: &Place) -> bool {
+        let format = self.files.get(place.file as usize).and_then(|file| file.format);
+        format.is_some_and(|format| format.unit == Unit::Pieces)
+    }
+
+    /// The trace that further pieces with this id belong to. A whole trace may have it too: the same one, written again in
+    /// this library's own format.
+    fn known_in_pieces(&self, id: &str) -> Option<usize> {
+        let is_in_pieces = |place: &usize| {
+            let entry = self.entries.get(*place);
+            entry.and_then(|entry| entry.places.all().first()).is_some_and(|place| self.is_piece(place))
+        };
+        self.by_id.get(id).copied().filter(is_in_pieces).or_else(|| self.in_pieces.get(id).copied())
     }
 
     fn enter(&mut self, ids: Ids, place: Place, ordinal: usize) {
@@ -833,18 +852,15 @@ impl Store {
     /// How many of these entries are read at once.
     fn together(&self, entries: &[Entry]) -> usize {
         let Some(first) = entries.first().and_then(|entry| entry.places.all().first()) else { return entries.len() };
-        let is_pieces = |place: &Place| {
-            let format = self.files.get(place.file as usize).and_then(|file| file.format);
-            format.is_some_and(|format| format.unit == Unit::Pieces)
-        };
+        let is_pieces = self.is_piece(first);
         let mut bytes = 0;
         let same = |entry: &&Entry| match entry.places.all() {
-            [place] if !is_pieces(first) => {
+            [place] if !is_pieces => {
                 place.file == first.file && place.offset == first.offset && place.is_whole == first.is_whole
             }
             places => {
                 bytes += places.iter().map(|place| place.length).sum::<u64>();
-                is_pieces(first) && places.iter().all(|place| place.file == first.file) && bytes <= AT_ONCE
+                is_pieces && places.iter().all(|place| place.file == first.file) && bytes <= AT_ONCE
             }
         };
         entries.iter().take_while(same).count().max(1)

@@ -60,13 +60,7 @@ fn listen<'a>(reader: Reader<'a>, message: Value<'a>, listener: &mut Listener<'a
             Ok(())
         })?,
     }
-    texts.retain(|text| !text.is_blank());
-    let text = parts::joined(reader, &texts);
-    match role {
-        "user" => listener.asked(text),
-        "assistant" => listener.said(text),
-        _ => {}
-    }
+    parts::speak(reader, role, texts, listener);
     Ok(())
 }
 

@@ -42,6 +42,17 @@ pub fn is_read_as_chat<'a>(
     Ok(true)
 }
 
+/// What a message said in several texts, if it is the user's or the assistant's.
+pub fn speak<'a>(reader: Reader<'a>, role: &str, mut texts: Vec<Text<'a>>, listener: &mut Listener<'a>) {
+    texts.retain(|text| !text.is_blank());
+    let text = joined(reader, &texts);
+    match role {
+        "user" => listener.asked(text),
+        "assistant" => listener.said(text),
+        _ => {}
+    }
+}
+
 /// Read one after the other; an error says which.
 pub fn each<'a>(items: &[Value<'a>], mut read: impl FnMut(Value<'a>) -> Result<(), Error>) -> Result<(), Error> {
     for (index, &item) in items.iter().enumerate() {
