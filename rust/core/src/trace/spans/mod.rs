@@ -8,6 +8,7 @@ mod jaeger;
 pub mod otel;
 mod otel_spans;
 mod otlp;
+mod pairing;
 pub mod protobuf;
 mod tables;
 pub mod tree;
