@@ -15,7 +15,9 @@ export VIRTUAL_ENV := $(abspath .venv)
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench peers fuzz clean
+.PHONY: demo test lint bench peers engines fuzz clean
+# Environments are made by a pattern, and are no passing things.
+.PRECIOUS: .venv-%/.group .venv-%/.built
 
 demo: $(BUILT)
 	$(BIN)/callmatch score examples/runs.jsonl
@@ -46,6 +48,12 @@ peers: export PYO3_PYTHON := $(abspath .venv-peers/bin/python)
 peers: .venv-peers/.built
 	.venv-peers/bin/python -m pytest -W ignore tests/peers
 
+# Spark and Ray, with two workers each. Spark needs a JVM.
+engines: export VIRTUAL_ENV := $(abspath .venv-engines)
+engines: export PYO3_PYTHON := $(abspath .venv-engines/bin/python)
+engines: .venv-engines/.built
+	.venv-engines/bin/python -m pytest -W ignore tests/engines
+
 # The instrumentation is a compiler flag that the stable toolchain takes only so; see rust/fuzz/README.md.
 fuzz: export RUSTC_BOOTSTRAP := 1
 fuzz:
@@ -57,7 +65,7 @@ fuzz:
 	done
 
 clean:
-	rm -rf .venv .venv-peers target dist rust/fuzz/target python/callmatch/_core.*.so
+	rm -rf .venv .venv-peers .venv-engines target dist rust/fuzz/target python/callmatch/_core.*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -79,13 +87,13 @@ $(BUILT): $(ENVIRONMENT) $(SOURCES)
 	$(BIN)/python -m pip install --quiet --group $*
 	@touch $@
 
-.venv-peers/.group: pyproject.toml
+.venv-%/.group: pyproject.toml
 	@command -v cargo >/dev/null || { echo 'callmatch is built with Rust, and cargo is not on the path' >&2; exit 1; }
-	$(PYTHON) -m venv --clear .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	.venv-peers/bin/python -m pip install --quiet --group build --group peers
+	$(PYTHON) -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-$*/bin/python -m pip install --quiet --group build --group $*
 	@touch $@
 
-.venv-peers/.built: .venv-peers/.group $(SOURCES)
-	.venv-peers/bin/maturin develop --release
+.venv-%/.built: .venv-%/.group $(SOURCES)
+	.venv-$*/bin/maturin develop --release
 	@touch $@

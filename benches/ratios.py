@@ -19,11 +19,15 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
+import duckdb
 import orjson
+import polars
+import pyarrow
 from rich.console import Console
 from rich.table import Table
 
-import callmatch
+import callmatch.duckdb
+import callmatch.polars
 import gen_pairs
 import reference
 import stored
@@ -246,6 +250,43 @@ def measure_file(data: Data) -> Iterable[Row]:
     for (threads, bar), ours in zip(bars.items(), times, strict=True):
         what = f"evaluate_file(), all columns, threads={threads} / orjson.loads"
         yield compared(what, data, ours, theirs, "orjson", bar)
+
+
+def measure_tables(data: Data) -> Iterable[Row]:
+    """Arrow columns of JSON text to Arrow columns of scores, here and in the engines that run us."""
+    texts = [[json.dumps(calls) for calls in side] for side in (data.actual, data.expected)]
+    encoded = [text.encode() for side in texts for text in side]
+    rows = pyarrow.table(dict(zip(("tool_calls", "expected_tool_calls"), texts, strict=True)))
+    frame = polars.DataFrame(rows)
+    connection = duckdb.connect()
+    callmatch.duckdb.register(connection)
+    expression = callmatch.polars.score("tool_calls", "expected_tool_calls")
+    query = "select callmatch_score(tool_calls, expected_tool_calls, 'in_order', 'partial') as scores from rows"
+    metric = ToolCallTrajectory()
+
+    def scored(threads: int | None) -> Any:
+        return pyarrow.table(metric.evaluate_table(rows, threads=threads))
+
+    verdicts = data.verdicts("in_order", "partial")
+    for what, found in [
+        ("evaluate_table", scored(None)["verdict"].to_pylist()),
+        ("polars", frame.select(expression.struct.field("verdict"))["verdict"].to_list()),
+        ("duckdb", [scores["verdict"] for scores in connection.sql(query).to_arrow_table()["scores"].to_pylist()]),
+    ]:
+        check(found, verdicts, what)
+    all_cores, one_core, of_polars, of_duckdb, theirs = best(
+        ROUNDS,
+        lambda: scored(None),
+        lambda: scored(1),
+        lambda: frame.select(expression),
+        lambda: connection.sql(query).to_arrow_table(),
+        lambda: [orjson.loads(text) for text in encoded],
+    )
+    yield compared("evaluate_table(), all columns / orjson.loads", data, all_cores, theirs, "orjson", 0.3)
+    yield compared("evaluate_table(), threads=1 / orjson.loads", data, one_core, theirs, "orjson", None)
+    yield compared("evaluate_table(), two cores / one", data, all_cores, one_core, "one core", 1 / 1.9)
+    yield compared("polars expression / evaluate_table()", data, of_polars, all_cores, "evaluate_table()", 1.2)
+    yield compared("duckdb function / evaluate_table()", data, of_duckdb, all_cores, "evaluate_table()", 1.2)
 
 
 def one_tool(count: int, kind: str) -> tuple[list[Call], list[Call], list[int]]:
@@ -513,6 +554,7 @@ def measure(quick: bool, directory: Path) -> Iterable[Row]:
         check_answers(data)
         yield from measure_objects(data)
         yield from measure_file(data)
+        yield from measure_tables(data)
     yield from measure_one_tool()
     if quick:
         yield Row("peak memory while scoring a file", f"{GIGABYTES} GB", None, "MB", 200.0, "not with --quick")

@@ -13,9 +13,11 @@ __all__ = [
     "DIFFERENCE_KINDS",
     "MATCH_MODES",
     "NAME_MODES",
+    "SCORE_COLUMNS",
     "VERDICTS",
     "Batch",
     "FileScorer",
+    "ScoreStream",
     "TraceStore",
     "Trajectory",
     "__version__",
@@ -27,6 +29,7 @@ __all__ = [
     "read_messages",
     "read_tool_calls",
     "read_value",
+    "score_table",
     "trace_formats",
 ]
 
@@ -38,6 +41,7 @@ NAME_MODES: Final[tuple[str, ...]]
 VERDICTS: Final[tuple[str, ...]]
 DIFFERENCE_KINDS: Final[tuple[str, ...]]
 COLUMNS: Final[tuple[str, ...]]
+SCORE_COLUMNS: Final[tuple[str, ...]]
 
 _Row = tuple[float | None, Verdict, bool | None, str, dict[str, Any]]
 
@@ -55,6 +59,23 @@ class Batch:
     def row(self, index: int) -> _Row: ...
     def column(self, name: str) -> list[Any]: ...
     def counts(self) -> dict[str, Any]: ...
+
+@final
+class ScoreStream:
+    @property
+    def column_names(self) -> list[str]: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+def score_table(
+    trajectory: Trajectory,
+    table: object,
+    *,
+    actual: str,
+    expected: str,
+    keep: Sequence[str],
+    columns: Sequence[str],
+    threads: int,
+) -> ScoreStream: ...
 
 @final
 class FileScorer:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, NoReturn
 
 from callmatch import _core
+from callmatch.arrow import ScoreTable, Table, score_table
 from callmatch.batch import Scores
 from callmatch.errors import InvalidInput, InvalidType, missing_keyword, unknown_key, unknown_keyword
 from callmatch.expectations import By, evaluate_traces
@@ -243,17 +244,71 @@ class ToolCallTrajectory(Metric):
         """
         if unknown:
             raise unknown_keyword("evaluate_file", unknown, ["actual", "expected", "id", "threads"])
-        paths = _paths(files)
+        paths = files_of(files)
         for keyword, path in (("actual", actual), ("expected", expected), ("id", id)):
             if not isinstance(path, str):
                 raise InvalidType(f"{keyword} is a dotted path or a JSON pointer, not {type(path).__name__}", keyword)
-        if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
-            what = f"a number from 1 to {MOST_THREADS}, or None for all cores"
-            raise InvalidInput(f"threads is {what}, not {threads!r}", "threads")
-        scorer = _core.FileScorer(self._core, actual, expected, id, threads or 0)
+        scorer = _core.FileScorer(self._core, actual, expected, id, threads_of(threads))
         # What is wrong with the first file is said here, and not when the first rows are asked for.
         scorer.open(paths[0])
         return _chunks(scorer, paths, self.name)
+
+    def evaluate_table(
+        self,
+        table: Table,
+        *,
+        tool_calls: str = "tool_calls",
+        expected_tool_calls: str = "expected_tool_calls",
+        keep: Iterable[str] = (),
+        columns: Iterable[str] | None = None,
+        threads: int | None = None,
+        **unknown: NoReturn,
+    ) -> ScoreTable:
+        """Judge the rows of a table, as Arrow columns in and out: no Python object is made for a row.
+
+        Args:
+            table: Anything that gives an Arrow stream: a table of pyarrow, polars, duckdb, pandas (from 2.2), others,
+                or a reader of record batches.
+            tool_calls: The column with the calls that were made: JSON text (as text or bytes, dictionary-encoded or
+                not), or lists of structs with ``name`` and ``arguments``, which are JSON text, structs or maps. A null
+                in a struct is a key that is not there, as every row of a column has all keys; one in a map is a null.
+            expected_tool_calls: The column with the calls that should have been made. A null: nothing is expected, and
+                the row is ``not_applicable``.
+            keep: Columns of the table that come out as they are, before those of the scores.
+            columns: Which columns of scores come out; None for all: ``score``, ``verdict``, ``matched``, ``made``,
+                ``expected``, ``precision``, ``recall``, ``f1``, ``difference_kind``, ``expected_index``,
+                ``actual_index``, ``reason``, ``error``. Reasons take longer than all the others.
+            threads: How many threads read and compare; None for as many as there are cores.
+
+        Returns:
+            A row for each row of the table, in its order, as something that gives an Arrow stream. No rows in, no rows
+            out. A row that can't be read has the verdict ``error``, and its ``error`` says which row and why.
+
+        Raises:
+            InvalidInput: A column that is not there, or there twice.
+            InvalidType: No table, or a column that holds no calls.
+
+        Examples:
+            >>> import pyarrow
+            >>> wanted = '[{"name": "search"}]'
+            >>> table = pyarrow.table({"run": [1, 2], "made": [wanted, "[]"], "wanted": [wanted, wanted]})
+            >>> metric = ToolCallTrajectory()
+            >>> scores = metric.evaluate_table(table, tool_calls="made", expected_tool_calls="wanted", keep=["run"])
+            >>> pyarrow.table(scores).select(["run", "verdict", "recall"]).to_pylist()
+            [{'run': 1, 'verdict': 'passed', 'recall': 1.0}, {'run': 2, 'verdict': 'failed', 'recall': 0.0}]
+        """
+        if unknown:
+            known = ["tool_calls", "expected_tool_calls", "keep", "columns", "threads"]
+            raise unknown_keyword("evaluate_table", unknown, known)
+        return score_table(
+            self,
+            table,
+            tool_calls=tool_calls,
+            expected_tool_calls=expected_tool_calls,
+            keep=keep,
+            columns=columns,
+            threads=threads_of(threads),
+        )
 
     def evaluate_traces(
         self,
@@ -303,7 +358,16 @@ def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:
     return tuple(rows)
 
 
-def _paths(files: File | Iterable[File]) -> list[File]:
+def threads_of(threads: int | None) -> int:
+    """How many threads are wanted; 0 for as many as there are cores."""
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+        what = f"a number from 1 to {MOST_THREADS}, or None for all cores"
+        raise InvalidInput(f"threads is {what}, not {threads!r}", "threads")
+    return threads or 0
+
+
+def files_of(files: File | Iterable[File]) -> list[File]:
+    """The files that were given, one or several."""
     if not isinstance(files, (str, os.PathLike, Iterable)):
         raise InvalidType(f"files: expected a path or several, got {type(files).__name__}", "files")
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)

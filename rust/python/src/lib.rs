@@ -1,5 +1,6 @@
 //! `callmatch._core`: exports only. What is behind them lies in the file of its name.
 
+mod arrow;
 mod batch;
 mod errors;
 mod files;
@@ -17,6 +18,8 @@ compile_error!("callmatch reads Python objects in place, which needs an interpre
 mod core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::arrow::{ScoreStream, score_table};
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
@@ -45,6 +48,7 @@ mod core {
         ] {
             module.add(name, pyo3::types::PyTuple::new(module.py(), words)?)?;
         }
+        module.add("SCORE_COLUMNS", pyo3::types::PyTuple::new(module.py(), crate::arrow::names())?)?;
         Ok(())
     }
 }
