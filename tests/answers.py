@@ -7,8 +7,8 @@ from callmatch.metrics import ToolCallTrajectory
 
 CASES = [
     json.loads(line)
-    for path in sorted((Path(__file__).parent / "cases").glob("*.jsonl"))
-    for line in path.read_text(encoding="utf-8").splitlines()
+    for name in ("more.jsonl", "trajectory.jsonl")
+    for line in (Path(__file__).parent / "cases" / name).read_text(encoding="utf-8").splitlines()
 ]
 
 

@@ -1,6 +1,6 @@
 """Did the agent call the tools it should have, and why not? In microseconds and without a model.
 
-The metrics are in `callmatch.metrics`; the commands are ``callmatch read``, ``callmatch score``,
+The metrics are in `callmatch.metrics`; the commands are ``callmatch read``, ``callmatch score``, ``callmatch check``,
 ``callmatch test`` and ``callmatch metrics check``.
 """
 

@@ -5,9 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 from callmatch.results import Verdict
+from callmatch.toolcheck.results import CheckId, CheckVerdict
 
 __all__ = [
     "ARGUMENT_MODES",
+    "CHECKS",
+    "CHECK_INSTRUCTIONS",
+    "CHECK_RELATIONS",
+    "CHECK_RULES",
+    "CHECK_VERDICTS",
     "COLUMNS",
     "DEBUG",
     "DIFFERENCE_KINDS",
@@ -16,13 +22,18 @@ __all__ = [
     "SCORE_COLUMNS",
     "VERDICTS",
     "Batch",
+    "CheckBatch",
+    "FileChecker",
     "FileScorer",
     "ScoreStream",
+    "ToolCheck",
     "TraceStore",
     "Trajectory",
     "__version__",
+    "check_score",
     "find",
     "last_segment",
+    "mentions",
     "one_of",
     "printable",
     "printable_lines",
@@ -42,6 +53,11 @@ VERDICTS: Final[tuple[str, ...]]
 DIFFERENCE_KINDS: Final[tuple[str, ...]]
 COLUMNS: Final[tuple[str, ...]]
 SCORE_COLUMNS: Final[tuple[str, ...]]
+CHECKS: Final[tuple[CheckId, ...]]
+CHECK_INSTRUCTIONS: Final[dict[str, str]]
+CHECK_RELATIONS: Final[tuple[str, ...]]
+CHECK_RULES: Final[tuple[dict[str, Any], ...]]
+CHECK_VERDICTS: Final[tuple[CheckVerdict, ...]]
 
 _Row = tuple[float | None, Verdict, bool | None, str, dict[str, Any]]
 
@@ -85,6 +101,32 @@ class FileScorer:
     def finish(self) -> None: ...
 
 @final
+class ToolCheck:
+    def __new__(cls, settings: object = None) -> ToolCheck: ...
+    def __getnewargs__(self) -> tuple[Any]: ...
+    def check(self, request: object) -> dict[str, Any]: ...
+    def check_many(self, requests: tuple[object, ...]) -> CheckBatch: ...
+
+@final
+class CheckBatch:
+    @property
+    def bytes_read(self) -> int: ...
+    def __len__(self) -> int: ...
+    def row(self, index: int) -> dict[str, Any]: ...
+    def column(self, name: str) -> list[Any]: ...
+    def json(self, index: int) -> str: ...
+    def json_lines(self) -> bytes: ...
+    def request(self, index: int) -> Any: ...
+    def counts(self) -> dict[str, Any]: ...
+
+@final
+class FileChecker:
+    def __new__(cls, check: ToolCheck, threads: int = 0, keep: bool = False) -> FileChecker: ...
+    def open(self, path: str | os.PathLike[str]) -> None: ...
+    def next_chunk(self) -> CheckBatch | None: ...
+    def finish(self) -> None: ...
+
+@final
 class TraceStore:
     def __new__(
         cls,
@@ -114,8 +156,10 @@ class TraceStore:
         self, trajectory: Trajectory, rows: list[tuple[str | None, list[int], bytes | None]], calls: str
     ) -> Batch: ...
 
+def check_score(instructions: list[tuple[str, float]]) -> tuple[float | None, float, int | None]: ...
 def find(record: object, field: str) -> Any: ...
 def last_segment(name: str) -> str | None: ...
+def mentions(text: str) -> list[dict[str, Any]]: ...
 def one_of(what: str, given: str, words: list[str]) -> str: ...
 def printable(text: str) -> str: ...
 def printable_lines(text: str) -> str: ...

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO, cast, get_args
+from typing import Any, Literal, NamedTuple, Protocol, TextIO, TypeVar, cast, get_args
 
 import click
 from click.core import ParameterSource
@@ -50,6 +50,19 @@ OF_RECORDS = {"actual": "--actual", "id_": "--id", "threads": "--threads"}
 
 OF_TRACES = {"by": "--by", "format": "--format", "calls": "--calls"}
 """The options that say something of traces."""
+
+
+class Rows(Protocol):
+    """Rows of files."""
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of all files had been read."""
+
+    def __len__(self) -> int: ...
+
+
+RowsT = TypeVar("RowsT", bound=Rows)
 
 
 class Rate(click.FloatRange):
@@ -269,11 +282,11 @@ def scored_traces(
     note(traces.diagnostics, limit)
 
 
-def told(chunks: Iterator[Scores], report: Callable[[Scores], None]) -> Iterator[Scores]:
-    """Scores as they come, of which is told."""
-    for scores in chunks:
-        yield scores
-        report(scores)
+def told(chunks: Iterator[RowsT], report: Callable[[RowsT], None]) -> Iterator[RowsT]:
+    """Rows as they come, of which is told."""
+    for rows in chunks:
+        yield rows
+        report(rows)
 
 
 def nothing_fits(traces: Traces, missing: Sequence[str], of: Expected) -> str:
@@ -343,14 +356,14 @@ def cell_text(text: str) -> str:
 
 
 @contextlib.contextmanager
-def progress(paths: list[str]) -> Iterator[Callable[[Scores], None]]:
+def progress(paths: list[str], doing: str = "scoring") -> Iterator[Callable[[Rows], None]]:
     """A bar on a terminal, and nothing anywhere else."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda scores: None
+        yield lambda rows: None
         return
     columns = (
-        TextColumn("scoring"),
+        TextColumn(doing),
         BarColumn(),
         DownloadColumn(),
         TextColumn("{task.fields[rows]:,} rows"),
@@ -360,12 +373,12 @@ def progress(paths: list[str]) -> Iterator[Callable[[Scores], None]]:
     sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=sum(sizes) if len(sizes) == len(paths) else None, rows=0)
-        rows = 0
+        done = 0
 
-        def report(scores: Scores) -> None:
-            nonlocal rows
-            rows += len(scores)
-            bar.update(task, completed=scores.bytes_read, rows=rows)
+        def report(rows: Rows) -> None:
+            nonlocal done
+            done += len(rows)
+            bar.update(task, completed=rows.bytes_read, rows=done)
 
         yield report
 

@@ -74,7 +74,7 @@ class Prompts:
         return PROMPT.format(
             criterion=self.criterion,
             what=what,
-            mark=_mark(data),
+            mark=mark_of(data),
             hold=f" Hold it to {names} as well." if names else "",
             data=data,
             schema=self.schema,
@@ -225,7 +225,7 @@ def _fitted(about: Sequence[Line], happened: Happened, subject: Subject) -> str:
             yield from (happened.text(place, limit, judged) for place in shown)
             end = shown.stop
 
-    while (data := _joined(texts())) is None:
+    while (data := joined(texts())) is None:
         if limit > SHORT:
             limit = max(limit // 2, SHORT)
         else:
@@ -245,7 +245,7 @@ def _shown(count: int, most: int, judged: int | None) -> list[range]:
     return [range(first), range(start, start + near), range(last, count)]
 
 
-def _joined(texts: Iterable[str]) -> str | None:
+def joined(texts: Iterable[str]) -> str | None:
     """The lines, unless they are too long."""
     shown, length = [], 0
     for text in texts:
@@ -262,7 +262,7 @@ def _json(value: object) -> str:
     return _core.printable_lines(text.encode(errors="backslashreplace").decode())
 
 
-def _mark(data: str) -> str:
+def mark_of(data: str) -> str:
     """A word that is not in the data."""
     mark = hashlib.sha256(data.encode()).hexdigest()[:16]
-    return mark if mark not in data else _mark(data + mark)
+    return mark if mark not in data else mark_of(data + mark)

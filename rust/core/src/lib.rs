@@ -13,6 +13,7 @@ pub mod error;
 pub mod expected;
 pub mod field;
 pub mod files;
+pub mod grounding;
 pub mod json;
 pub mod matching;
 pub mod number;

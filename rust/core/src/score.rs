@@ -42,7 +42,7 @@ pub enum Id {
 }
 
 impl Id {
-    fn of_place(place: u64) -> Self {
+    pub(crate) fn of_place(place: u64) -> Self {
         Id::Int(i64::try_from(place).unwrap_or(i64::MAX))
     }
 }
@@ -139,7 +139,7 @@ pub fn score_values<'a>(
 /// Python may be set to convert no more digits than 640.
 const MOST_DIGITS: usize = 600;
 
-fn id_of(value: Value<'_>) -> Option<Id> {
+pub(crate) fn id_of(value: Value<'_>) -> Option<Id> {
     match value {
         Value::Null => None,
         Value::Int(int) => Some(Id::Int(int)),

@@ -148,7 +148,7 @@ impl Batch {
     }
 }
 
-struct IdObject<'r>(&'r Id);
+pub struct IdObject<'r>(pub &'r Id);
 
 impl<'py> IntoPyObject<'py> for IdObject<'_> {
     type Target = PyAny;

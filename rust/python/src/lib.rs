@@ -2,10 +2,13 @@
 
 mod arrow;
 mod batch;
+mod check;
 mod errors;
 mod files;
+mod mentions;
 mod plain;
 mod read;
+mod request;
 mod store;
 mod trace;
 mod trajectory;
@@ -23,9 +26,13 @@ mod core {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
+    use crate::check::{CheckBatch, FileChecker, ToolCheck, check_score};
+    #[pymodule_export]
     use crate::errors::{one_of, printable, printable_lines};
     #[pymodule_export]
     use crate::files::FileScorer;
+    #[pymodule_export]
+    use crate::mentions::mentions;
     #[pymodule_export]
     use crate::store::{TraceStore, trace_formats};
     #[pymodule_export]
@@ -49,6 +56,6 @@ mod core {
             module.add(name, pyo3::types::PyTuple::new(module.py(), words)?)?;
         }
         module.add("SCORE_COLUMNS", pyo3::types::PyTuple::new(module.py(), crate::arrow::names())?)?;
-        Ok(())
+        crate::check::words(module)
     }
 }

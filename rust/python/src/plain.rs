@@ -468,7 +468,7 @@ fn told<'py>(word: &str, object: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
 }
 
 /// What a model says that it is. Bytes that are no text have no JSON form, and then its Python form is taken.
-fn dumped<'py>(model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn dumped<'py>(model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = model.py();
     let dump = |mode: &str| {
         let arguments = PyDict::new(py);
@@ -593,7 +593,7 @@ fn other_names<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny
 }
 
 /// What a list or tuple holds now.
-fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+pub fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     Ok(if let Ok(list) = object.cast::<PyList>() {
         Some(list.to_tuple())
     } else {
@@ -609,12 +609,12 @@ fn key_of(key: &Bound<'_, PyAny>) -> PyResult<Result<String, Error>> {
     })
 }
 
-fn is_text(object: &Bound<'_, PyAny>) -> bool {
+pub fn is_text(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
 }
 
 /// Is this read in place?
-fn is_value(object: &Bound<'_, PyAny>) -> bool {
+pub fn is_value(object: &Bound<'_, PyAny>) -> bool {
     is_text(object)
         || object.is_none()
         || object.is_instance_of::<PyBool>()
@@ -625,7 +625,7 @@ fn is_value(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyTuple>()
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+pub fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
 }
 
@@ -650,20 +650,25 @@ fn foreign<'py>(object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
     PyBytes::new(object.py(), type_name(object).as_bytes()).into_any()
 }
 
-static MAPPING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-static SEQUENCE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+pub static MAPPING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+pub static SEQUENCE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static NAMESPACE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+pub static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+pub static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static NO_JSON: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-static MODEL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+pub static MODEL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-fn is_instance(object: &Bound<'_, PyAny>, class: &PyOnceLock<Py<PyType>>, module: &str, name: &str) -> PyResult<bool> {
+pub fn is_instance(
+    object: &Bound<'_, PyAny>,
+    class: &PyOnceLock<Py<PyType>>,
+    module: &str,
+    name: &str,
+) -> PyResult<bool> {
     object.is_instance(class.import(object.py(), module, name)?)
 }
 
 /// As JSON text is read: a whole number without an exponent is an integer, all else a binary64.
-fn decimal<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn decimal<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let text = object.str()?.to_string();
     let digits = text.strip_prefix('-').unwrap_or(&text);

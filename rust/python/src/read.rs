@@ -10,6 +10,7 @@ use bumpalo::Bump;
 use callmatch_core::{
     call::{Key, Reader},
     error::Error,
+    grounding::request::REQUEST_DEPTH,
     json,
     matching::Scratch,
     number::{Big, Magnitude},
@@ -22,7 +23,10 @@ use num_bigint::{BigInt, Sign};
 use pyo3::{Borrowed, ffi, prelude::*};
 use rayon::{ThreadPool, prelude::*};
 
-use crate::plain;
+use crate::{
+    plain,
+    request::{self, Plain},
+};
 
 /// A message holds calls, which hold functions; nothing else is looked into for calls.
 pub const LEVELS: usize = 2;
@@ -151,6 +155,67 @@ pub fn with_many_calls<R: Send>(
             read_and_use(actual, expected, false, worker, &using).ok()
         });
         each.collect()
+    })
+}
+
+/// Read a request, or anything else that is one value or JSON text of one, and use it. Whatever is in it has a value
+/// (`request.rs`), and what was odd about it is a note. What is said of [`with_calls`] holds here.
+pub fn with_request<R>(
+    object: &Bound<'_, PyAny>,
+    worker: &mut Worker,
+    using: impl for<'a> Fn(Value<'a>, Vec<String>, &'a Bump) -> Result<R, Error>,
+) -> PyResult<Result<R, Error>> {
+    if let Ok(used) = read_request_and_use(object.as_borrowed(), true, worker, |value, bump| using(value, vec![], bump))
+    {
+        return Ok(used);
+    }
+    // What was read so far was given up before any Python code runs.
+    let Plain { copy, notes } = match request::plain(object)? {
+        Ok(plain) => plain,
+        Err(error) => return Ok(Err(error)),
+    };
+    let used = read_request_and_use(copy.as_borrowed(), true, worker, |value, bump| using(value, notes.clone(), bump));
+    Ok(used.unwrap_or_else(|Foreign| Err(Error::wrong_type("not a JSON value"))))
+}
+
+/// [`with_request`] for many, on all threads of a pool; None for one that has to be read by [`with_request`]. What is said of
+/// [`with_many_calls`] holds here.
+pub fn with_many_requests<R: Send>(
+    pool: &ThreadPool,
+    requests: &[Object<'_, '_>],
+    using: impl for<'a> Fn(Value<'a>, &'a Bump) -> Result<R, Error> + Sync,
+) -> Vec<Option<Result<R, Error>>> {
+    struct Shared<'r, 'a, 'py>(&'r [Object<'a, 'py>]);
+    // SAFETY: see `with_many_calls`; the objects are only read, while the thread that they belong to waits.
+    unsafe impl Sync for Shared<'_, '_, '_> {}
+
+    let shared = &Shared(requests);
+    pool.install(|| {
+        let each = (0..shared.0.len()).into_par_iter().map_init(Worker::default, |worker, index| {
+            let Shared(requests) = shared;
+            read_request_and_use(requests[index], false, worker, &using).ok()
+        });
+        each.collect()
+    })
+}
+
+fn read_request_and_use<R>(
+    object: Object<'_, '_>,
+    attached: bool,
+    worker: &mut Worker,
+    using: impl for<'a> Fn(Value<'a>, &'a Bump) -> Result<R, Error>,
+) -> Result<Result<R, Error>, Foreign> {
+    stacker::maybe_grow(2 * STACK, 4 * STACK, || {
+        let (bump, _) = worker.room();
+        let json = match Kind::of(object) {
+            Kind::Bytes => bytes(object),
+            Kind::Text => text(object).utf8_in(bump),
+            _ => {
+                let value = Reading::<true>::new(bump, attached).value(object, REQUEST_DEPTH).map_err(|_| Foreign)?;
+                return Ok(using(value, bump));
+            }
+        };
+        Ok(json::parse(json, REQUEST_DEPTH, bump).map_err(Error::not_json).and_then(|value| using(value, bump)))
     })
 }
 

@@ -181,20 +181,26 @@ fn error_of(index: usize, (side, error): (Side, Error)) -> Report {
 }
 
 /// A JSON text, readable while detached from the interpreter.
-enum JsonText {
+pub enum JsonText {
     Str(PyBackedStr),
     Bytes(PyBackedBytes),
 }
 
+impl JsonText {
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            JsonText::Str(text) => text.as_bytes(),
+            JsonText::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 fn bytes_of(text: &Option<JsonText>) -> Option<&[u8]> {
-    text.as_ref().map(|text| match text {
-        JsonText::Str(text) => text.as_bytes(),
-        JsonText::Bytes(bytes) => bytes,
-    })
+    text.as_ref().map(JsonText::bytes)
 }
 
 /// All rows, if every one of them is JSON text or None.
-fn texts(rows: &Bound<'_, PyTuple>) -> Option<Vec<Option<JsonText>>> {
+pub fn texts(rows: &Bound<'_, PyTuple>) -> Option<Vec<Option<JsonText>>> {
     let text = |row: Borrowed<'_, '_, PyAny>| {
         if row.is_none() {
             Some(None)

@@ -1,0 +1,283 @@
+//! What the key of a value says of it: its words, and what these are known for.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+use foldhash::fast::RandomState;
+
+use super::{super::scan::Unit, super::settings::Settings, measure};
+
+const LEAVES: &str = include_str!("../words/leaves.txt");
+
+/// What the words of a key say of its value. Several may be true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits(u16);
+
+impl Traits {
+    pub const NONE: Self = Traits(0);
+    /// Nobody expects it in an answer: an id, a link, a page number.
+    pub const TECHNICAL: Self = Traits(1);
+    /// A number that may be seconds or milliseconds since 1970.
+    pub const TIME: Self = Traits(1 << 1);
+    pub const MONEY: Self = Traits(1 << 2);
+    /// A share of one, where the value is between -1 and 1.
+    pub const SHARE: Self = Traits(1 << 3);
+    pub const TEMPERATURE: Self = Traits(1 << 4);
+    /// "value", "amount": a sibling says what of.
+    pub const GENERIC: Self = Traits(1 << 5);
+    /// Its value is the unit of its siblings.
+    pub const UNIT: Self = Traits(1 << 6);
+    pub const CURRENCY: Self = Traits(1 << 7);
+    /// `ignore_keys` has it: it supports, but contradicts nothing.
+    pub const IGNORED: Self = Traits(1 << 8);
+    /// It counts in thousands, millions, billions, or in hundredths of a currency.
+    pub const THOUSANDS: Self = Traits(1 << 9);
+    pub const MILLIONS: Self = Traits(1 << 10);
+    pub const BILLIONS: Self = Traits(1 << 11);
+    pub const CENTS: Self = Traits(1 << 12);
+
+    /// Is any of these among them?
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Traits(self.0 | other.0)
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "technical" => Self::TECHNICAL,
+            "time" => Self::TIME,
+            "money" => Self::MONEY,
+            "share" => Self::SHARE,
+            "temperature" => Self::TEMPERATURE,
+            "generic" => Self::GENERIC,
+            "unit" => Self::UNIT,
+            "currency" => Self::CURRENCY,
+            "thousands" => Self::THOUSANDS,
+            "millions" => Self::MILLIONS,
+            "billions" => Self::BILLIONS,
+            "cents" => Self::CENTS,
+            _ => return None,
+        })
+    }
+}
+
+/// The data file, read once.
+#[derive(Default)]
+struct Lists {
+    /// Of a word wherever it stands in a key, and of the last word of a key.
+    anywhere: HashMap<&'static str, Traits>,
+    last: HashMap<&'static str, Traits>,
+    /// Short words that are a unit only beside certain others.
+    beside: HashMap<&'static str, Vec<&'static str>>,
+    /// Words that are units wherever they stand.
+    units: HashSet<&'static str>,
+    /// Words that are another unit beside certain others: a word, the unit, the others.
+    instead: Vec<(&'static str, &'static str, Vec<&'static str>)>,
+}
+
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    let mut lists = Lists::default();
+    for line in LEAVES.lines().filter(|line| !line.starts_with('#')) {
+        let Some((name, words)) = line.split_once(": ") else { continue };
+        if let Some(short) = name.strip_prefix("beside ") {
+            lists.beside.insert(short, words.split_whitespace().collect());
+        } else if name == "unit anywhere" {
+            lists.units.extend(words.split_whitespace());
+        } else if let Some((word, unit)) = name.strip_prefix("instead ").and_then(|rest| rest.split_once(' ')) {
+            lists.instead.push((word, unit, words.split_whitespace().collect()));
+        } else if let Some(new) = Traits::named(name) {
+            for word in words.split_whitespace() {
+                let (map, word) = match word.strip_prefix('+') {
+                    Some(word) => (&mut lists.last, word),
+                    None => (&mut lists.anywhere, word),
+                };
+                let traits = map.entry(word).or_default();
+                *traits = traits.and(new);
+            }
+        }
+    }
+    lists
+});
+
+/// A key, looked into once.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    pub words: &'a [&'a str],
+    pub traits: Traits,
+    pub unit: Option<Unit<'a>>,
+    /// The unit is a hint of the settings, which nothing overrules.
+    pub hinted: bool,
+}
+
+impl Key<'_> {
+    pub const NONE: Key<'static> = Key { words: &[], traits: Traits::NONE, unit: None, hinted: false };
+}
+
+/// The keys of a request, which come again and again.
+pub struct Keys<'a, 's> {
+    known: HashMap<&'a str, Key<'a>, RandomState>,
+    settings: &'s Settings,
+    bump: &'a Bump,
+}
+
+impl<'a, 's> Keys<'a, 's> {
+    pub fn new(settings: &'s Settings, bump: &'a Bump) -> Self {
+        Keys { known: HashMap::default(), settings, bump }
+    }
+
+    pub fn get(&mut self, key: &'a str) -> Key<'a> {
+        if let Some(known) = self.known.get(key) {
+            return *known;
+        }
+        let read = self.read(key);
+        self.known.insert(key, read);
+        read
+    }
+
+    fn read(&self, key: &'a str) -> Key<'a> {
+        // A header may have its unit in brackets: "Temperature (°C)", "price [USD]".
+        let (name, inside) = match key.split_once(['(', '[']) {
+            Some((name, inside)) if !name.trim().is_empty() => (name, Some(inside.trim_end_matches([')', ']', ' ']))),
+            _ => (key, None),
+        };
+        let words = words(name, self.bump);
+        let mut traits = traits(words);
+        if self.settings.ignore_keys.iter().any(|ignored| ignored == key) {
+            traits = traits.and(Traits::IGNORED).and(Traits::TECHNICAL);
+        }
+        let hint = self.settings.unit_hints.get(key).and_then(|hint| measure::unit(hint));
+        let mut unit = hint.or_else(|| inside.and_then(measure::unit)).or_else(|| suffix(words));
+        if unit.is_none()
+            && let Some((in_many, currency)) = words.last().and_then(|word| scaled_currency(word))
+        {
+            (unit, traits) = (Some(currency), traits.and(in_many));
+        }
+        Key { words, traits, unit, hinted: hint.is_some() }
+    }
+}
+
+/// The words of a key: split at case, digits and punctuation, in lower case. `getHTTPStatus2xx` is [get, http, status, 2, xx].
+pub fn words<'a>(key: &str, bump: &'a Bump) -> &'a [&'a str] {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Class {
+        Lower,
+        Upper,
+        Digit,
+        Other,
+    }
+    let class = |c: char| match c {
+        _ if c.is_numeric() => Class::Digit,
+        _ if c.is_uppercase() => Class::Upper,
+        _ if c.is_alphabetic() || matches!(c, '%' | '°' | '$' | '€' | '£') => Class::Lower,
+        _ => Class::Other,
+    };
+    let mut words = ArenaVec::new_in(bump);
+    let mut word = bumpalo::collections::String::new_in(bump);
+    let mut last = Class::Other;
+    let mut chars = key.chars().peekable();
+    while let Some(c) = chars.next() {
+        let now = class(c);
+        let next = chars.peek().map(|&c| class(c));
+        let begins = match (last, now) {
+            (_, Class::Other) => true,
+            (Class::Lower, Class::Upper) | (Class::Digit, Class::Upper | Class::Lower) => true,
+            (Class::Lower | Class::Upper, Class::Digit) => true,
+            // The last capital of "HTTPStatus" begins the word behind it.
+            (Class::Upper, Class::Upper) => next == Some(Class::Lower),
+            _ => false,
+        };
+        if begins && !word.is_empty() {
+            words.push(std::mem::replace(&mut word, bumpalo::collections::String::new_in(bump)).into_bump_str());
+        }
+        if now != Class::Other {
+            word.extend(c.to_lowercase());
+        }
+        last = now;
+    }
+    if !word.is_empty() {
+        words.push(word.into_bump_str());
+    }
+    words.into_bump_slice()
+}
+
+fn traits(words: &[&str]) -> Traits {
+    let lists = &*LISTS;
+    let anywhere = words.iter().filter_map(|word| lists.anywhere.get(word));
+    let last = words.last().and_then(|word| lists.last.get(word));
+    anywhere.chain(last).fold(Traits::NONE, |all, &traits| all.and(traits))
+}
+
+/// The unit that the last words of a key are: `temp_c`, `max_mg`, `speed_km_h`, `price_usd`. That `vitamin_c` is no temperature
+/// and `temp_min` no time is what lists say.
+fn suffix(words: &[&str]) -> Option<Unit<'static>> {
+    let (last, before) = words.split_last()?;
+    let among = |others: &[&str]| before.iter().any(|word| others.contains(word));
+    if let Some((_, unit, _)) = LISTS.instead.iter().find(|(word, _, others)| word == last && among(others)) {
+        return measure::unit(unit);
+    }
+    // `area_km2`
+    if let ("2" | "3", Some(base)) = (*last, before.last()) {
+        return measure::unit(&format!("{base}{last}"));
+    }
+    match LISTS.beside.get(last) {
+        Some(others) if !before.iter().any(|word| others.contains(word) || *word == "per") => None,
+        _ => measure::of_key(words).or_else(|| {
+            let word = before.iter().find(|word| LISTS.units.contains(**word))?;
+            measure::of_key(&[word])
+        }),
+    }
+}
+
+/// `revenue_musd` is in millions of dollars.
+fn scaled_currency(word: &str) -> Option<(Traits, Unit<'static>)> {
+    let scale = match word.as_bytes() {
+        [b'k', _, _, _] => Traits::THOUSANDS,
+        [b'm', _, _, _] => Traits::MILLIONS,
+        [b'b', _, _, _] => Traits::BILLIONS,
+        _ => return None,
+    };
+    let unit = measure::unit(&word.get(1..)?.to_uppercase())?;
+    matches!(unit, Unit::Currency { .. }).then_some((scale, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_split_at_case_digits_and_punctuation() {
+        let bump = Bump::new();
+        for (key, expected) in [
+            ("tempC", &["temp", "c"][..]),
+            ("temp_c", &["temp", "c"]),
+            ("FG3_PCT", &["fg", "3", "pct"]),
+            ("HTTPStatus", &["http", "status"]),
+            ("feels-like.max", &["feels", "like", "max"]),
+            ("PTS_QTR1", &["pts", "qtr", "1"]),
+            ("Größe", &["größe"]),
+            ("", &[]),
+            ("  ", &[]),
+            ("in_stock?", &["in", "stock"]),
+        ] {
+            assert_eq!(words(key, &bump), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_key_say_what_it_is() {
+        let bump = Bump::new();
+        let of = |key| traits(words(key, &bump));
+        assert!(of("request_id").has(Traits::TECHNICAL) && of("orderId").has(Traits::TECHNICAL));
+        assert!(!of("id_card_holder").has(Traits::TECHNICAL));
+        assert!(of("total_price").has(Traits::MONEY) && of("pass_rate").has(Traits::SHARE));
+        assert!(of("sunrise").has(Traits::TIME) && of("currencyCode").has(Traits::CURRENCY));
+        assert_eq!(of("humidity"), Traits::NONE);
+    }
+}
