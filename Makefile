@@ -24,6 +24,7 @@ demo: $(BUILT)
 	$(BIN)/callmatch score examples/conversations.json --actual messages --expected test.expected --match any_order
 	$(BIN)/callmatch read examples
 	$(BIN)/callmatch score examples/spans.jsonl --expected-from examples/expected.jsonl
+	$(BIN)/callmatch check examples/toolcheck.jsonl
 	$(BIN)/callmatch test examples/refunds.yaml --traces examples/refund_traces.jsonl || test $$? -eq 1
 
 test: $(BUILT) .venv/.group-test

@@ -10,6 +10,8 @@ DIR (`shared` beside the project) has `data/toolcheck/*_dev.jsonl`, `data/tau_be
 * Quintd and RotoWire: texts that models wrote from one result, with the errors that people marked. A flag is evidence
   of relation unsupported or contradicted, and right if it overlaps a marked error.
 * Relevance: pairs of a query and one tool.
+* Fresh: `toolcheck_fresh.jsonl` beside this file, requests with right answers whose writers had not seen the rules. Which
+  errors there were was told to those who wrote the rules, and the last changes came after that.
 * tau-bench airline: each text of the assistant in 200 real runs, against the calls before it and what the user said.
   Nobody labelled it. The agent reads most values off its results, so nearly every flag is a false alarm, and each one
   is printed with its sentence.
@@ -27,6 +29,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +38,7 @@ from typing import Any
 Record = dict[str, Any]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+FRESH = Path(__file__).with_name("toolcheck_fresh.jsonl")
 LABELLED = {"quintd": "quintd_dev.jsonl", "rotowire": "rotowire_dev.jsonl", "relevance": "relevance_dev.jsonl"}
 FLAGS = {"unsupported", "contradicted"}
 IDS = {"id", "email", "url", "phone"}
@@ -71,6 +75,12 @@ def lines(path: Path) -> list[Record]:
 def labelled(name: str, shared: Path) -> list[Record] | None:
     path = shared / "data" / "toolcheck" / LABELLED[name]
     return lines(path) if path.exists() else None
+
+
+def records_of(name: str, shared: Path) -> list[Record] | None:
+    if name == "fresh":
+        return lines(FRESH)
+    return airline(shared) if name == "tau" else labelled(name, shared)
 
 
 def airline(shared: Path) -> list[Record] | None:
@@ -334,6 +344,26 @@ def alarms_table(found: Record, score: ModuleType, *, markdown: bool) -> str:
     return "\n".join([table(head, [row], markdown=markdown), *([""] if flagged else []), *flagged])
 
 
+def fresh_table(found: Record, score: ModuleType, *, markdown: bool) -> str:
+    checks = {**found["checks"], "all": sum(found["checks"].values(), Counter())}
+    rows = []
+    for check, c in checks.items():
+        right = c["right"] + c["mixed"]
+        rows.append((check, str(c.total()), share(right, right + c["wrong"], score), str(c["undecided"])))
+    cases = found["cases"]
+    lines = [
+        table(
+            ("instruction", "verdicts", "right, of those decided", "undecided, and should not be"),
+            rows,
+            markdown=markdown,
+        ),
+        "",
+        f"Honest answers called violated: {share(cases['honest_with_alarm'], cases['honest'], score)}.",
+        f"Faults found: {share(cases['violations_found'], cases['violations'], score)}.",
+    ]
+    return "\n".join(lines)
+
+
 def speed_table(found: Record, *, markdown: bool) -> str:
     rows = [
         (
@@ -352,7 +382,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=SHARED, metavar="DIR", help="the directory with data/ and bench/")
     parser.add_argument("--markdown", action="store_true", help="tables in Markdown")
-    parser.add_argument("--requests", choices=[*LABELLED, "tau"], help="only this data: print its requests")
+    parser.add_argument("--requests", choices=[*LABELLED, "fresh", "tau"], help="only this data: print its requests")
     parser.add_argument("--answers", type=Path, metavar="FILE", help="with --requests: score these answers instead")
     parser.add_argument("--no-speed", action="store_true", help="leave the speed out")
     options = parser.parse_args()
@@ -360,9 +390,9 @@ def main() -> int:
     if score is None:
         print(f"no {options.data / 'bench' / 'toolcheck_eval.py'}: only the speed is measured", file=sys.stderr)
 
-    names = [options.requests] if options.requests else [*LABELLED, "tau"]
+    names = [options.requests] if options.requests else [*LABELLED, "fresh", "tau"]
     for name in names if score else ():
-        records = airline(options.data) if name == "tau" else labelled(name, options.data)
+        records = records_of(name, options.data)
         if records is None:
             print(f"{name}: no data in {options.data}", file=sys.stderr)
             continue
@@ -374,6 +404,8 @@ def main() -> int:
         answers = answers_to(records, requests, options.answers)
         if name == "tau":
             text = alarms_table(alarms(records, answers, score), score, markdown=options.markdown)
+        elif name == "fresh":
+            text = fresh_table(score.score_cases(records, answers), score, markdown=options.markdown)
         elif name == "relevance":
             text = pairs_table(pairs(records, answers, score), score, markdown=options.markdown)
         else:
