@@ -10,8 +10,8 @@ DIR (`shared` beside the project) has `data/toolcheck/*_dev.jsonl`, `data/tau_be
 * Quintd and RotoWire: texts that models wrote from one result, with the errors that people marked. A flag is evidence
   of relation unsupported or contradicted, and right if it overlaps a marked error.
 * Relevance: pairs of a query and one tool.
-* Fresh: `toolcheck_fresh.jsonl` beside this file, requests with right answers whose writers had not seen the rules. Which
-  errors there were was told to those who wrote the rules, and the last changes came after that.
+* Fresh: `toolcheck_fresh.jsonl` beside this file, requests with right answers whose writers had not seen the rules.
+  Which errors there were was told to those who wrote the rules, and the last changes came after that.
 * tau-bench airline: each text of the assistant in 200 real runs, against the calls before it and what the user said.
   Nobody labelled it. The agent reads most values off its results, so nearly every flag is a false alarm, and each one
   is printed with its sentence.
