@@ -117,14 +117,20 @@ pub fn find(needles: &[Needle], facts: &Facts<'_>) -> (Vec<Hit>, bool) {
     if needles.is_empty() {
         return (hits, true);
     }
+    // What a text says a thousand times is looked for once.
+    let mut order: Vec<usize> = (0..needles.len()).collect();
+    let key = |&index: &usize| needles.get(index).map(|needle| (needle.folded(), needle.is_end));
+    order.sort_by(|a, b| key(a).cmp(&key(b)));
+    let groups: Vec<&[usize]> = order.chunk_by(|a, b| key(a) == key(b)).collect();
+    let of_group = |group: &[usize]| group.first().and_then(|&first| needles.get(first));
     let automaton = AhoCorasick::builder()
         .match_kind(MatchKind::Standard)
-        .kind(Some(if needles.len() > 50 { AhoCorasickKind::ContiguousNFA } else { AhoCorasickKind::NoncontiguousNFA }))
-        .build(needles.iter().map(|needle| &needle.folded.text));
+        .kind(Some(if groups.len() > 50 { AhoCorasickKind::ContiguousNFA } else { AhoCorasickKind::NoncontiguousNFA }))
+        .build(groups.iter().map(|group| of_group(group).map_or("", Needle::folded)));
     let Ok(automaton) = automaton else { return (hits, false) };
     let mut folded = Folded::default();
-    // The leaf in which each needle was found last: once in each is enough.
-    let mut last = vec![u32::MAX; needles.len()];
+    // The leaf in which each was found last: once in each is enough.
+    let mut last = vec![u32::MAX; groups.len()];
     let mut looked_at = 0;
     for (leaf, found) in facts.leaves.iter().enumerate().filter(|(_, leaf)| !leaf.text.is_empty()) {
         folded.set(found.text);
@@ -134,13 +140,17 @@ pub fn find(needles: &[Needle], facts: &Facts<'_>) -> (Vec<Hit>, bool) {
                 return (hits, false);
             }
             let index = hit.pattern().as_usize();
-            let Some(needle) = needles.get(index) else { continue };
+            let Some(&group) = groups.get(index) else { continue };
+            let Some(needle) = of_group(group) else { continue };
             let (starts, ends) = (folded.is_edge(hit.start()), folded.is_edge(hit.end()));
             if ends && (starts || needle.is_end) && last.get(index) != Some(&(leaf as u32)) {
                 if let Some(last) = last.get_mut(index) {
                     *last = leaf as u32;
                 }
-                hits.push(Hit { needle: index, leaf: leaf as u32, is_end: !starts });
+                if hits.len() + group.len() > MOST_HITS {
+                    return (hits, false);
+                }
+                hits.extend(group.iter().map(|&needle| Hit { needle, leaf: leaf as u32, is_end: !starts }));
             }
         }
     }
