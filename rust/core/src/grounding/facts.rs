@@ -9,6 +9,8 @@ pub mod measure;
 mod tables;
 mod typed;
 
+use std::{borrow::Cow, fmt::Write};
+
 use bumpalo::Bump;
 
 use super::{
@@ -40,6 +42,8 @@ pub struct Leaf<'a> {
     /// The words of its nearest key, split at case, digits and punctuation, in lower case: `tempC` is ["temp", "c"]. Those
     /// of the keys around it are found through `node`.
     pub words: &'a [&'a str],
+    /// The same for the same words, within a request: what is found out about them has to be found out once.
+    pub words_id: u32,
     /// What the words of that key say of it.
     pub traits: Traits,
     pub value: Value<'a>,
@@ -83,6 +87,7 @@ pub struct Node<'a> {
     pub key: Step<'a>,
     /// Of its own key; of an item of a list, those of the list.
     pub words: &'a [&'a str],
+    pub words_id: u32,
     /// How many it has.
     pub length: u32,
     pub is_list: bool,
@@ -196,19 +201,22 @@ impl<'a> Facts<'a> {
             (Side::Error, Some(call), _) => format!("/tool_trace/{}/error", call.index),
         };
         for step in steps.iter().rev() {
-            out.push('/');
-            match step {
-                Step::Key(key) => out.push_str(&escaped(key)),
-                Step::Index(index) => out.push_str(&index.to_string()),
-            }
+            // Nothing can go wrong where text is written to a String.
+            let _ = match step {
+                Step::Key(key) => write!(out, "/{}", escaped(key)),
+                Step::Index(index) => write!(out, "/{index}"),
+            };
         }
         out
     }
 }
 
 /// A step of a JSON pointer.
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+fn escaped(key: &str) -> Cow<'_, str> {
+    match key.contains(['~', '/']) {
+        true => key.replace('~', "~0").replace('/', "~1").into(),
+        false => key.into(),
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ mod series;
 mod slots;
 mod wording;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use bumpalo::Bump;
 
@@ -117,7 +117,7 @@ struct Judge<'j, 'a> {
     supports: &'j [Support<'a>],
     /// The leaves of responses of calls that did not fail.
     results: Vec<u32>,
-    wording: Wording,
+    wording: Wording<'a>,
     slots: Slots,
     records: Records,
     tables: Tables,
@@ -189,6 +189,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             slots: &self.slots,
             records: &self.records,
             meanings: &self.meanings,
+            last_slot: Cell::new(None),
         };
         let mut findings = Vec::new();
         for (index, (mention, support)) in self.scan.mentions.iter().zip(self.supports).enumerate() {
@@ -267,6 +268,10 @@ impl<'j, 'a> Judge<'j, 'a> {
     /// Do results have another value under the same key?
     fn differs_elsewhere(&self, leaf: u32) -> bool {
         let Some(leaf) = self.facts.leaf(leaf) else { return false };
+        // Under "value" there is another thing each time.
+        if leaf.words.iter().all(|word| lexicon().is(word, Kind::Empty)) {
+            return false;
+        }
         let says_otherwise =
             |other: Value<'_>| matches!((leaf.value, other), (Value::True, Value::False) | (Value::False, Value::True));
         let others = self.results.iter().filter_map(|&other| self.facts.leaf(other));

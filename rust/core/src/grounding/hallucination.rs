@@ -4,7 +4,7 @@
 mod tests;
 mod trace;
 
-use std::collections::HashSet;
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::{
     calibration::Rule,
@@ -243,12 +243,15 @@ impl<'a> Finder<'_, 'a> {
 
     /// What is written as code writes names.
     fn names(&mut self) {
+        // "m/s" may be written like a name again and again.
+        let mut calls: HashMap<&str, Option<u32>> = HashMap::new();
         for mention in names::mentions(self.scan).iter().take(MOST_MENTIONS) {
             if mention.shape != Shape::Word {
                 self.named.push(mention.span);
             }
-            let known = self.trace.called.exactly(mention.text);
-            if let Some(&call) = known.first() {
+            let known =
+                calls.entry(mention.text).or_insert_with(|| self.trace.called.exactly(mention.text).first().copied());
+            if let Some(call) = *known {
                 if mention.shape != Shape::Word || mention.code {
                     self.push("tool", mention.span, Opinion::Called(Some(call)));
                 }
@@ -412,7 +415,7 @@ impl<'a> Finder<'_, 'a> {
         let read = lexicon().class("read");
         for index in 0..self.scan.tokens.len() {
             let Some(token) = self.scan.tokens.get(index) else { return };
-            let Some(source) = names::lists().sources.iter().find(|source| source.said.contains(&token.lower)) else {
+            let Some(source) = names::lists().source_said(token.lower) else {
                 continue;
             };
             let Some(clause) = self.clause_of(index).filter(|clause| clause.modality == Modality::Asserted) else {

@@ -1,10 +1,8 @@
 //! Names of tools, as traces and texts write them, and what their words say that they do.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::{borrow::Cow, sync::LazyLock};
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::{
     claims::{Classes, lexicon},
@@ -75,6 +73,8 @@ pub struct Lists {
     /// What is looked at without a tool.
     pub texts: HashSet<&'static str>,
     pub sources: Vec<Source>,
+    /// By what texts have for them: the first such source.
+    sources_said: HashMap<&'static str, usize>,
     /// What a model makes by writing.
     pub products: HashSet<&'static str>,
     /// Ways of sending.
@@ -101,6 +101,7 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
         heads: HashSet::new(),
         tools: HashSet::new(),
         sources: Vec::new(),
+        sources_said: HashMap::new(),
     };
     for (name, words) in lines_of(include_str!("words/sources.txt")) {
         match name {
@@ -122,8 +123,20 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
             }
         }
     }
+    for (index, source) in lists.sources.iter().enumerate() {
+        for said in &source.said {
+            lists.sources_said.entry(said).or_insert(index);
+        }
+    }
     lists
 });
+
+impl Lists {
+    /// The source that a word of a text stands for.
+    pub fn source_said(&self, word: &str) -> Option<&Source> {
+        self.sources.get(*self.sources_said.get(word)?)
+    }
+}
 
 /// Is this a noun for tools: "tool", "API"?
 pub fn is_tool_noun(word: &str) -> bool {

@@ -1,10 +1,11 @@
 //! The words of claims: verbs and nouns of actions in classes, and phrases of how something went.
 
 use std::{
-    collections::{HashMap, HashSet},
     ops::{BitAnd, BitOr, BitOrAssign},
     sync::LazyLock,
 };
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::super::names;
 

@@ -1,12 +1,9 @@
 //! What the key of a value says of it: its words, and what these are known for.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::sync::LazyLock;
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 
 use super::{super::scan::Unit, super::settings::Settings, measure};
 
@@ -110,6 +107,8 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
 #[derive(Clone, Copy, Debug)]
 pub struct Key<'a> {
     pub words: &'a [&'a str],
+    /// The same for the same words, and 0 for none.
+    pub words_id: u32,
     pub traits: Traits,
     pub unit: Option<Unit<'a>>,
     /// The unit is a hint of the settings, which nothing overrules.
@@ -117,19 +116,20 @@ pub struct Key<'a> {
 }
 
 impl Key<'_> {
-    pub const NONE: Key<'static> = Key { words: &[], traits: Traits::NONE, unit: None, hinted: false };
+    pub const NONE: Key<'static> = Key { words: &[], words_id: 0, traits: Traits::NONE, unit: None, hinted: false };
 }
 
 /// The keys of a request, which come again and again.
 pub struct Keys<'a, 's> {
-    known: HashMap<&'a str, Key<'a>, RandomState>,
+    known: HashMap<&'a str, Key<'a>>,
+    ids: HashMap<&'a [&'a str], u32>,
     settings: &'s Settings,
     bump: &'a Bump,
 }
 
 impl<'a, 's> Keys<'a, 's> {
     pub fn new(settings: &'s Settings, bump: &'a Bump) -> Self {
-        Keys { known: HashMap::default(), settings, bump }
+        Keys { known: HashMap::default(), ids: HashMap::default(), settings, bump }
     }
 
     pub fn get(&mut self, key: &'a str) -> Key<'a> {
@@ -141,7 +141,7 @@ impl<'a, 's> Keys<'a, 's> {
         read
     }
 
-    fn read(&self, key: &'a str) -> Key<'a> {
+    fn read(&mut self, key: &'a str) -> Key<'a> {
         // A header may have its unit in brackets: "Temperature (°C)", "price [USD]".
         let (name, inside) = match key.split_once(['(', '[']) {
             Some((name, inside)) if !name.trim().is_empty() => (name, Some(inside.trim_end_matches([')', ']', ' ']))),
@@ -159,7 +159,12 @@ impl<'a, 's> Keys<'a, 's> {
         {
             (unit, traits) = (Some(currency), traits.and(in_many));
         }
-        Key { words, traits, unit, hinted: hint.is_some() }
+        Key { words, words_id: self.id(words), traits, unit, hinted: hint.is_some() }
+    }
+
+    fn id(&mut self, words: &'a [&'a str]) -> u32 {
+        let next = self.ids.len() as u32 + 1;
+        if words.is_empty() { 0 } else { *self.ids.entry(words).or_insert(next) }
     }
 }
 

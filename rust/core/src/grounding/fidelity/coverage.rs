@@ -120,7 +120,7 @@ fn overlap(request: &Request<'_>, one: u32, other: u32) -> bool {
 }
 
 /// Short texts of results that are in the answer as they are.
-pub fn literals(facts: &Facts<'_>, results: &[u32], wording: &Wording, calls: &mut [Told]) -> Vec<Literal> {
+pub fn literals(facts: &Facts<'_>, results: &[u32], wording: &Wording<'_>, calls: &mut [Told]) -> Vec<Literal> {
     let mut out: Vec<Literal> = Vec::new();
     let mut seen: HashSet<(u32, &str)> = HashSet::new();
     for &index in results {
@@ -149,7 +149,7 @@ pub fn literals(facts: &Facts<'_>, results: &[u32], wording: &Wording, calls: &m
 }
 
 /// Sentences most of whose words are in one call's long texts, with the first such text.
-pub fn retold(scan: &Scan<'_>, facts: &Facts<'_>, results: &[u32], wording: &Wording) -> Vec<Literal> {
+pub fn retold(scan: &Scan<'_>, facts: &Facts<'_>, results: &[u32], wording: &Wording<'_>) -> Vec<Literal> {
     let mut long: HashMap<u64, u32> = HashMap::new();
     let mut left = MOST_LOOKED_AT;
     for &index in results {
@@ -190,7 +190,7 @@ fn telling(word: &str) -> Option<u64> {
 }
 
 /// Has the text nothing to do with the call: no word of the query, of its name, its arguments or its response?
-pub fn is_about_something_else(request: &Request<'_>, facts: &Facts<'_>, wording: &Wording) -> bool {
+pub fn is_about_something_else(request: &Request<'_>, facts: &Facts<'_>, wording: &Wording<'_>) -> bool {
     let told: HashSet<u64> = wording.words.iter().filter_map(|word| telling(&word.lower)).collect();
     if told.len() < FEWEST_COMMON {
         return false;

@@ -1,11 +1,12 @@
 //! The words of keys and texts: which mean the same, and which say how a number is meant.
 
 use std::{
+    cell::RefCell,
     hash::{BuildHasher, Hasher},
     sync::LazyLock,
 };
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// What a word means: all words of a line of `[same]` mean the same, and any word means its stem.
@@ -120,7 +121,18 @@ pub struct Lexicon {
     implied: HashMap<&'static str, Vec<Meaning>>,
     /// Most (or least), and what of.
     superlatives: HashMap<&'static str, (bool, Vec<Meaning>)>,
+    /// What superlatives of several words begin with: "best", of "best-rated".
+    beginnings: HashSet<&'static str>,
     stemmer: Stemmer,
+}
+
+/// So many words are kept with their meanings in each thread, and none that is longer.
+const MOST_KEPT: usize = 8192;
+const LONGEST_KEPT: usize = 32;
+
+thread_local! {
+    /// Stems take long to find, and texts and keys have the same words again and again.
+    static MEANINGS: RefCell<HashMap<Box<str>, Meaning>> = RefCell::new(HashMap::new());
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(include_str!("../words/keys.txt")));
@@ -147,6 +159,7 @@ impl Lexicon {
             kinds: HashMap::new(),
             implied: HashMap::new(),
             superlatives: HashMap::new(),
+            beginnings: HashSet::new(),
             stemmer,
         };
         let mut section = "";
@@ -159,12 +172,13 @@ impl Lexicon {
             if section == "superlative" {
                 let mut words = line.split_whitespace().skip(1);
                 let most = words.next() == Some("most");
-                let about = words.map(|word| lexicon.meaning(word)).collect();
+                let about = words.map(|word| lexicon.look_up(word)).collect();
                 lexicon.superlatives.insert(first, (most, about));
+                lexicon.beginnings.extend(first.match_indices('-').filter_map(|(hyphen, _)| first.get(..hyphen)));
                 continue;
             }
             if section == "implied" {
-                let words = line.split_whitespace().skip(1).map(|word| lexicon.meaning(word)).collect();
+                let words = line.split_whitespace().skip(1).map(|word| lexicon.look_up(word)).collect();
                 lexicon.implied.insert(first, words);
                 continue;
             }
@@ -180,6 +194,23 @@ impl Lexicon {
 
     /// `word` is in lower case.
     pub fn meaning(&self, word: &str) -> Meaning {
+        if word.len() > LONGEST_KEPT {
+            return self.look_up(word);
+        }
+        MEANINGS.with_borrow_mut(|kept| {
+            if let Some(meaning) = kept.get(word) {
+                return *meaning;
+            }
+            let meaning = self.look_up(word);
+            if kept.len() >= MOST_KEPT {
+                kept.clear();
+            }
+            kept.insert(word.into(), meaning);
+            meaning
+        })
+    }
+
+    fn look_up(&self, word: &str) -> Meaning {
         let mut meaning = self.same.get(word).copied().unwrap_or_default();
         // Short words, and those that are in any text, are their own stems.
         match word.len() < 4 || self.is(word, Kind::Common) {
@@ -197,6 +228,11 @@ impl Lexicon {
     /// Is it the most (or the least) that a word says, and what of?
     pub fn superlative(&self, word: &str) -> Option<(bool, &[Meaning])> {
         self.superlatives.get(word).map(|(most, about)| (*most, about.as_slice()))
+    }
+
+    /// May a superlative of several words begin with this one?
+    pub fn begins_superlative(&self, word: &str) -> bool {
+        self.beginnings.contains(word)
     }
 
     pub fn is(&self, word: &str, kind: Kind) -> bool {

@@ -47,16 +47,11 @@ impl Way {
     }
 }
 
-/// A thing that can be one way or the other, and how keys say so.
-#[derive(Debug, Default)]
-struct Topic {
-    yes_keys: Vec<Vec<String>>,
-    no_keys: Vec<Vec<String>>,
-}
-
+/// Things that can be one way or the other, by number, and how keys and texts say so.
 #[derive(Debug, Default)]
 struct Topics {
-    topics: Vec<Topic>,
+    /// By their first word: keys, with their topic and whether true is yes. In the order of the topics.
+    keys: HashMap<String, Vec<(Vec<String>, usize, bool)>>,
     /// By their first word: the phrase, its topic, and which way it is. Longest first.
     phrases: HashMap<String, Vec<(Vec<String>, usize, Way)>>,
 }
@@ -72,21 +67,25 @@ impl Topics {
                 .filter(|words| !words.is_empty())
                 .collect()
         };
-        for line in list.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
-            let topic = out.topics.len();
+        let lines = list.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        for (topic, line) in lines.enumerate() {
             if let Some(steps) = line.strip_prefix("chain:") {
                 for (step, phrases) in (0..).zip(steps.split('>')) {
                     out.add(phrases_of(phrases), topic, Way::Step(step));
                 }
-                out.topics.push(Topic::default());
                 continue;
             }
             let mut parts = line.split('|').map(phrases_of);
             let mut part = || parts.next().unwrap_or_default();
-            let (yes_keys, no_keys) = (part(), part());
+            for (keys, yes) in [(part(), true), (part(), false)] {
+                for key in keys {
+                    if let Some(first) = key.first() {
+                        out.keys.entry(first.clone()).or_default().push((key, topic, yes));
+                    }
+                }
+            }
             out.add(part(), topic, Way::Is(true));
             out.add(part(), topic, Way::Is(false));
-            out.topics.push(Topic { yes_keys, no_keys });
         }
         for phrases in out.phrases.values_mut() {
             phrases.sort_by_key(|(words, ..)| std::cmp::Reverse(words.len()));
@@ -104,10 +103,8 @@ impl Topics {
 
     /// The topic of a key, and whether true is yes.
     fn of_key(&self, words: &[&str]) -> Option<(usize, bool)> {
-        let is = |keys: &[Vec<String>]| keys.iter().any(|key| key.iter().eq(words.iter()));
-        self.topics.iter().enumerate().find_map(|(index, topic)| {
-            if is(&topic.yes_keys) { Some((index, true)) } else { is(&topic.no_keys).then_some((index, false)) }
-        })
+        let (_, topic, yes) = self.keys.get(*words.first()?)?.iter().find(|(key, ..)| key.iter().eq(words.iter()))?;
+        Some((*topic, *yes))
     }
 
     /// The topics that a whole text is a word of, as a phrase or as a key ("up").
@@ -115,39 +112,30 @@ impl Topics {
         let candidates = words.first().and_then(|first| self.phrases.get(first)).map(Vec::as_slice).unwrap_or_default();
         let phrases =
             candidates.iter().filter(move |(phrase, ..)| phrase == words).map(|(_, topic, way)| (*topic, *way));
-        let keys = self.topics.iter().enumerate().filter_map(move |(index, topic)| {
-            let is = |keys: &[Vec<String>]| keys.iter().any(|key| key == words);
-            match (is(&topic.yes_keys), is(&topic.no_keys)) {
-                (true, _) => Some((index, Way::Is(true))),
-                (_, true) => Some((index, Way::Is(false))),
-                _ => None,
-            }
+        let keys = words.first().and_then(|first| self.keys.get(first)).map(Vec::as_slice).unwrap_or_default();
+        let mut last = None;
+        let keys = keys.iter().filter(move |(key, ..)| key == words).filter_map(move |(_, topic, yes)| {
+            // Of a topic, the first one counts.
+            (last.replace(*topic) != Some(*topic)).then_some((*topic, Way::Is(*yes)))
         });
         phrases.chain(keys)
     }
 }
 
-/// What a leaf says.
-enum State {
-    Yes,
-    No,
-    /// A word of state, by its words.
-    Word(Vec<String>),
-}
-
-fn state(value: Value<'_>, text: &str) -> Option<State> {
+/// Does a leaf say yes (or no), and nothing else?
+fn yes_or_no(value: Value<'_>, text: &str) -> Option<bool> {
     match value {
-        Value::True => Some(State::Yes),
-        Value::False => Some(State::No),
-        Value::Text(_) => {
-            let words = words_of(text, MOST_WORDS).filter(|words| !words.is_empty())?;
-            Some(match words.first().map(String::as_str) {
-                Some("yes" | "true") if words.len() == 1 => State::Yes,
-                Some("no" | "false" | "none") if words.len() == 1 => State::No,
-                _ => State::Word(words),
-            })
+        Value::True => Some(true),
+        Value::False => Some(false),
+        _ => {
+            let word = text.trim_matches(|c: char| !c.is_alphanumeric());
+            let is = |one: &&str| word.eq_ignore_ascii_case(one);
+            if ["yes", "true"].iter().any(is) {
+                Some(true)
+            } else {
+                ["no", "false", "none"].iter().any(is).then_some(false)
+            }
         }
-        _ => None,
     }
 }
 
@@ -161,8 +149,9 @@ struct KeyOfState {
 }
 
 /// All phrases of the text that a result agrees with or contradicts.
-pub fn said(reader: &Reader<'_, '_>, results: &[u32], wording: &Wording) -> Vec<Said> {
-    let mut keys: HashMap<&[&str], KeyOfState> = HashMap::new();
+pub fn said(reader: &Reader<'_, '_>, results: &[u32], wording: &Wording<'_>) -> Vec<Said> {
+    let mut keys: HashMap<u32, KeyOfState> = HashMap::new();
+    let mut texts: HashMap<&str, Vec<(usize, Way)>> = HashMap::new();
     let mut by_topic: HashMap<usize, Vec<(u32, Way)>> = HashMap::new();
     let mut out = Vec::new();
     let mut own: HashMap<Vec<String>, Vec<(u32, Way)>> = HashMap::new();
@@ -173,7 +162,7 @@ pub fn said(reader: &Reader<'_, '_>, results: &[u32], wording: &Wording) -> Vec<
         }
         // A text is looked at where its key says that it is a state, or where it may be yes or no.
         // The items of a list have the same keys.
-        let key = *keys.entry(leaf.words).or_insert_with(|| {
+        let key = *keys.entry(leaf.words_id).or_insert_with(|| {
             let has = |kind| leaf.words.iter().any(|word| lexicon().is(word, kind));
             KeyOfState { topic: TOPICS.of_key(leaf.words), is_name: has(Kind::Name), is_state: has(Kind::State) }
         });
@@ -182,19 +171,20 @@ pub fn said(reader: &Reader<'_, '_>, results: &[u32], wording: &Wording) -> Vec<
         if !is_state && leaf.text.len() > "false".len() {
             continue;
         }
-        let Some(state) = state(leaf.value, leaf.text) else { continue };
-        let yes = match state {
-            State::Yes => true,
-            State::No => false,
-            State::Word(words) => {
-                for (topic, way) in TOPICS.of_value(&words).filter(|_| is_state) {
-                    let leaves = by_topic.entry(topic).or_default();
+        let Some(yes) = yes_or_no(leaf.value, leaf.text) else {
+            if is_state {
+                let topics = texts.entry(leaf.text).or_insert_with(|| {
+                    let words = words_of(leaf.text, MOST_WORDS).unwrap_or_default();
+                    TOPICS.of_value(&words).collect()
+                });
+                for (topic, way) in topics {
+                    let leaves = by_topic.entry(*topic).or_default();
                     if leaves.last().is_none_or(|(last, _)| *last != index) {
-                        leaves.push((index, way));
+                        leaves.push((index, *way));
                     }
                 }
-                continue;
             }
+            continue;
         };
         if let Some((topic, way)) = key.topic {
             by_topic.entry(topic).or_default().push((index, Way::Is(yes == way)));
@@ -254,7 +244,7 @@ fn is_auxiliary(word: &str) -> bool {
 
 fn topics_said(
     reader: &Reader<'_, '_>,
-    wording: &Wording,
+    wording: &Wording<'_>,
     results: &[u32],
     by_topic: &HashMap<usize, Vec<(u32, Way)>>,
     out: &mut Vec<Said>,
@@ -272,7 +262,7 @@ fn topics_said(
     };
     let mut place = 0;
     while let Some(word) = wording.words.get(place) {
-        let candidates = TOPICS.phrases.get(&word.lower).map(Vec::as_slice).unwrap_or_default();
+        let candidates = TOPICS.phrases.get(&*word.lower).map(Vec::as_slice).unwrap_or_default();
         let mut longest = 1;
         for (phrase, topic, way) in candidates.iter().filter(|(phrase, ..)| wording.stands_at(place, phrase)) {
             if phrase.len() < longest {
@@ -362,7 +352,13 @@ pub fn says_all(reader: &Reader<'_, '_>, tokens: Run) -> bool {
 }
 
 /// A boolean whose key is no topic: the words of its key in the text, said or denied.
-fn own_said(reader: &Reader<'_, '_>, wording: &Wording, phrase: &[String], leaves: &[(u32, Way)], out: &mut Vec<Said>) {
+fn own_said(
+    reader: &Reader<'_, '_>,
+    wording: &Wording<'_>,
+    phrase: &[String],
+    leaves: &[(u32, Way)],
+    out: &mut Vec<Said>,
+) {
     let Some(first) = phrase.first() else { return };
     for place in wording.places(first) {
         let Some(tokens) = stands(reader, wording, place, phrase) else { continue };
@@ -386,7 +382,7 @@ fn own_said(reader: &Reader<'_, '_>, wording: &Wording, phrase: &[String], leave
 }
 
 /// The words of a key as they are, or with a verb between: "email verified", "the email is verified".
-fn stands(reader: &Reader<'_, '_>, wording: &Wording, place: usize, phrase: &[String]) -> Option<Run> {
+fn stands(reader: &Reader<'_, '_>, wording: &Wording<'_>, place: usize, phrase: &[String]) -> Option<Run> {
     if wording.stands_at(place, phrase) {
         return Some(wording.tokens(place, phrase.len()));
     }

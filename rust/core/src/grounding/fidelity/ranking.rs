@@ -46,9 +46,9 @@ struct Superlative<'s> {
 fn superlative<'s>(reader: &Reader<'s, '_>, sentence: &Sentence, named: &Named) -> Option<Superlative<'s>> {
     let (place, words, (most, about)) = (sentence.tokens.first..sentence.tokens.end).find_map(|index| {
         let one = reader.lower(index);
-        let two = format!("{one}-{}", reader.lower(index + 1));
-        let with_next = lexicon().superlative(&two).map(|found| (index, 2, found));
-        with_next.or_else(|| lexicon().superlative(one).map(|found| (index, 1, found)))
+        let two = || format!("{one}-{}", reader.lower(index + 1));
+        let with_next = if lexicon().begins_superlative(one) { lexicon().superlative(&two()) } else { None };
+        with_next.map(|found| (index, 2, found)).or_else(|| lexicon().superlative(one).map(|found| (index, 1, found)))
     })?;
     let clause =
         reader.scan.tokens.get(place as usize).and_then(|token| reader.scan.clauses.get(token.clause as usize))?;

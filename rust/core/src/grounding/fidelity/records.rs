@@ -41,7 +41,7 @@ struct Found {
 }
 
 impl Records {
-    pub fn new(scan: &Scan<'_>, facts: &Facts<'_>, results: &[u32], wording: &Wording) -> Self {
+    pub fn new(scan: &Scan<'_>, facts: &Facts<'_>, results: &[u32], wording: &Wording<'_>) -> Self {
         let mut found = Vec::new();
         for &index in results {
             if let Some(leaf) = facts.leaf(index)
@@ -67,18 +67,19 @@ fn names_something(leaf: &Leaf<'_>, facts: &Facts<'_>, index: u32) -> bool {
     if text.len() < 2 || text.len() > MOST_BYTES || !matches!(leaf.key, Step::Key(_)) || leaf.node.is_none() {
         return false;
     }
+    let may_be = text.chars().next().is_some_and(|first| first.is_uppercase() || first.is_ascii_digit())
+        || leaf.words.iter().any(|word| lexicon().is(word, Kind::Name));
+    if !may_be {
+        return false;
+    }
     if facts.facts_of(index).iter().any(|fact| fact.whole && !matches!(fact.what, What::Id(_) | What::Quote(_))) {
         return false;
     }
     // {"name": "NFC", "value": "No"} is a value with a label, and no record.
-    if leaf.node.is_some_and(|node| label_of(node, facts) == Some(leaf.text)) {
-        return false;
-    }
-    leaf.words.iter().any(|word| lexicon().is(word, Kind::Name))
-        || text.chars().next().is_some_and(|first| first.is_uppercase() || first.is_ascii_digit())
+    leaf.node.is_none_or(|node| label_of(node, facts) != Some(leaf.text))
 }
 
-fn find(text: &str, leaf: u32, wording: &Wording, found: &mut Vec<Found>) {
+fn find(text: &str, leaf: u32, wording: &Wording<'_>, found: &mut Vec<Found>) {
     let last = text.rsplit(|c: char| !c.is_alphanumeric()).find(|part| !part.is_empty()).unwrap_or_default();
     if !wording.may_have(text) && !wording.may_have(last) {
         return;
@@ -104,7 +105,7 @@ fn find(text: &str, leaf: u32, wording: &Wording, found: &mut Vec<Found>) {
 }
 
 /// The longest names win, and whole ones before parts.
-fn named(mut found: Vec<Found>, scan: &Scan<'_>, facts: &Facts<'_>, wording: &Wording) -> Vec<Named> {
+fn named(mut found: Vec<Found>, scan: &Scan<'_>, facts: &Facts<'_>, wording: &Wording<'_>) -> Vec<Named> {
     found.sort_by_key(|found| (found.first, std::cmp::Reverse((found.words, found.whole)), found.leaf));
     let mut out: Vec<Named> = Vec::new();
     let mut next = 0;

@@ -1,6 +1,9 @@
 //! Rows by date, and lists of numbers: what a text says of a day, of the highest and the lowest, and of the range.
 
-use std::{cell::Cell, ops::RangeInclusive};
+use std::{
+    cell::{Cell, OnceCell},
+    ops::RangeInclusive,
+};
 
 use foldhash::{HashMap, HashMapExt};
 use rust_decimal::Decimal;
@@ -64,6 +67,8 @@ pub struct Tables {
     tables: Vec<Table>,
     /// How many rows may still be looked at for dates.
     rows_left: Cell<usize>,
+    /// Where this word stands in the text.
+    respectively: OnceCell<Vec<u32>>,
 }
 
 impl Tables {
@@ -123,6 +128,7 @@ impl Tables {
         Tables {
             tables: tables.into_iter().map(|(_, table)| table).filter(long).collect(),
             rows_left: Cell::new(MOST_ROWS_LOOKED_AT),
+            respectively: OnceCell::new(),
         }
     }
 
@@ -147,7 +153,12 @@ impl Tables {
         let sentence = reader.scan.sentences.get(mention.sentence as usize)?;
         let near = sentence.tokens.first.max(mention.tokens.first.saturating_sub(FARTHEST))
             ..sentence.tokens.end.min(mention.tokens.end + FARTHEST);
-        if near.into_iter().any(|index| reader.lower(index) == "respectively") {
+        let respectively = self.respectively.get_or_init(|| {
+            let is = |index: &u32| reader.lower(*index) == "respectively";
+            (0..reader.scan.tokens.len() as u32).filter(is).collect()
+        });
+        let next = respectively.partition_point(|index| *index < near.start);
+        if respectively.get(next).is_some_and(|index| near.contains(index)) {
             return None;
         }
         let (table, column) = self.column(reader, mention)?;

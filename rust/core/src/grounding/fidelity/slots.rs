@@ -3,7 +3,10 @@
 //! A number that some result has may still stand in the wrong place. It is held against a value only where the words of the text
 //! leave no other choice: one key, and one record (or all of them, where no record has it under that key).
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    cell::{Cell, OnceCell},
+};
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::grounding::{
     facts::{Fact, Facts, Leaf, Step, Traits},
-    scan::{Mention, Number, Run, Scan, Token, TokenKind, Unit, What},
+    scan::{Mention, Number, Run, Scan, Span, Token, TokenKind, Unit, What},
     units,
 };
 
@@ -22,6 +25,8 @@ const MOST_SLOTS: usize = 512;
 const MOST_LEAVES: usize = 4096;
 /// So many values of one key are told apart by the words around them.
 const MOST_TOLD_APART: usize = 64;
+/// So many objects and lists around a value say which one it is.
+const MOST_AROUND: usize = 4;
 /// How far back the beginning of a contrast is looked for, in tokens.
 const FARTHEST: u32 = 128;
 
@@ -35,6 +40,8 @@ pub struct Slot {
     pub needs: Vec<Meaning>,
     /// In their order.
     pub leaves: Vec<u32>,
+    /// Whether what is around them has the same words for all of them, so that these tell none from another.
+    uniform: OnceCell<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -54,14 +61,16 @@ impl Slots {
     pub fn new(facts: &Facts<'_>, results: &[u32], aliases: &std::collections::BTreeMap<String, Vec<String>>) -> Self {
         let mut out = Slots { slots: Vec::new(), by_concept: HashMap::new() };
         // A key that says something by itself is one slot; one that doesn't ("value") is one with what is around it.
-        let mut known: HashMap<(&[&str], Option<u32>), Option<u32>> = HashMap::new();
+        let mut known: HashMap<(u32, Option<u32>), Option<u32>> = HashMap::new();
+        let mut saying: HashMap<u32, bool> = HashMap::new();
         for &index in results {
             let Some(leaf) = facts.leaf(index) else { continue };
             if leaf.technical || leaf.traits.has(Traits::IGNORED) || !facts.facts_of(index).iter().any(is_value) {
                 continue;
             }
-            let around = if says_something(leaf.words) { None } else { leaf.node };
-            let slot = *known.entry((leaf.words, around)).or_insert_with(|| {
+            let says = *saying.entry(leaf.words_id).or_insert_with(|| says_something(leaf.words));
+            let around = if says { None } else { leaf.node };
+            let slot = *known.entry((leaf.words_id, around)).or_insert_with(|| {
                 let needs = needs(leaf, facts);
                 (!needs.is_empty() && out.slots.len() < MOST_SLOTS).then(|| out.add(needs))
             });
@@ -108,7 +117,7 @@ impl Slots {
         for concept in needs.iter().flat_map(Meaning::iter) {
             self.by_concept.entry(concept).or_default().push(slot);
         }
-        self.slots.push(Slot { needs, leaves: Vec::new() });
+        self.slots.push(Slot { needs, leaves: Vec::new(), uniform: OnceCell::new() });
         slot
     }
 
@@ -222,7 +231,12 @@ pub struct Reader<'r, 'a> {
     pub records: &'r Records,
     /// Of each token.
     pub meanings: &'r [Meaning],
+    /// The mention that a slot was looked for last, and the slot: it is asked for more than once.
+    pub last_slot: Cell<Option<(Span, FoundSlot)>>,
 }
+
+/// A slot, and on which side of the number the words stand that lead to it.
+pub type FoundSlot = Option<(u32, Side)>;
 
 /// What a number is held against.
 #[derive(Debug)]
@@ -286,7 +300,18 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Which slot the words around a number lead to.
-    pub fn slot(&self, mention: &Mention<'_>) -> Option<(u32, Side)> {
+    pub fn slot(&self, mention: &Mention<'_>) -> FoundSlot {
+        if let Some((span, slot)) = self.last_slot.get()
+            && span == mention.span
+        {
+            return slot;
+        }
+        let slot = self.look_for_slot(mention);
+        self.last_slot.set(Some((mention.span, slot)));
+        slot
+    }
+
+    fn look_for_slot(&self, mention: &Mention<'_>) -> FoundSlot {
         let behind = self.behind(mention);
         if self.lower(mention.tokens.end) == "-" && !self.is_a_feat(behind) {
             return None;
@@ -379,9 +404,15 @@ impl<'a> Reader<'_, 'a> {
 
     /// The values of a slot that a number may be about, by the records that its sentence names.
     pub fn target<'l>(&self, mention: &Mention<'_>, slot: &'l Slot) -> Option<Target<'l>> {
-        let mut about = self.about(mention.sentence, mention.tokens, &slot.leaves)?;
+        let told_apart = || !*slot.uniform.get_or_init(|| self.is_uniform(&slot.leaves));
+        let mut about = self.about_some(mention.sentence, mention.tokens, &slot.leaves, told_apart)?;
         match about.len() {
-            0..=MOST_TOLD_APART => about.to_mut().retain(|&leaf| self.units_fit(mention, leaf)),
+            0..=MOST_TOLD_APART => {
+                let fits = |leaf: &u32| self.units_fit(mention, *leaf);
+                if !about.iter().all(fits) {
+                    about.to_mut().retain(fits);
+                }
+            }
             // Of very many, the first one stands for all.
             _ => {
                 about.first().filter(|&&leaf| self.units_fit(mention, leaf))?;
@@ -397,12 +428,22 @@ impl<'a> Reader<'_, 'a> {
     /// Those of `leaves` that a place in the text is about, by the record that its sentence names and the words of keys further up.
     /// None: more than one record could be meant.
     pub fn about<'l>(&self, sentence: u32, tokens: Run, leaves: &'l [u32]) -> Option<Cow<'l, [u32]>> {
+        self.about_some(sentence, tokens, leaves, || true)
+    }
+
+    fn about_some<'l>(
+        &self,
+        sentence: u32,
+        tokens: Run,
+        leaves: &'l [u32],
+        told_apart: impl Fn() -> bool,
+    ) -> Option<Cow<'l, [u32]>> {
         let leaves = match self.subject(sentence, tokens)? {
             Subject::Nobody => leaves,
             Subject::Record(node) => self.of_record(node, leaves),
         };
         Some(match leaves.len() {
-            2..=MOST_TOLD_APART => Cow::Owned(self.qualified(tokens, leaves)),
+            2..=MOST_TOLD_APART if told_apart() => Cow::Owned(self.qualified(tokens, leaves)),
             _ => Cow::Borrowed(leaves),
         })
     }
@@ -455,13 +496,13 @@ impl<'a> Reader<'_, 'a> {
     /// prices, "child_price" is no adult price.)
     pub fn has_one_like(&self, leaves: &[u32], slot: &Slot) -> bool {
         // The items of a list have the same keys: what was looked at is not looked at again.
-        let mut known: Vec<&[&str]> = Vec::new();
+        let mut known: Vec<u32> = Vec::new();
         let others = leaves.iter().filter(|leaf| slot.leaves.binary_search(leaf).is_err());
         others.take(MOST_LIKE).filter_map(|&leaf| Some((leaf, self.facts.leaf(leaf)?))).any(|(index, leaf)| {
-            if known.contains(&leaf.words) {
+            if known.contains(&leaf.words_id) {
                 return false;
             }
-            known.push(leaf.words);
+            known.push(leaf.words_id);
             let around = self.facts.around(index).take(3).flat_map(|(_, node)| node.words);
             let meanings: Vec<Meaning> = leaf.words.iter().chain(around).map(|word| lexicon().meaning(word)).collect();
             slot.needs.iter().all(|need| meanings.iter().any(|meaning| meaning.shares(need)))
@@ -497,12 +538,22 @@ impl<'a> Reader<'_, 'a> {
         leaves.iter().zip(&scores).filter(|(_, score)| **score == best).map(|(leaf, _)| *leaf).collect()
     }
 
+    /// Are the keys further up the same for all of these, without labels?
+    fn is_uniform(&self, leaves: &[u32]) -> bool {
+        let around = |leaf: u32| self.facts.around(leaf).take(MOST_AROUND);
+        let keys = |leaf: u32| around(leaf).map(|(_, node)| (matches!(node.key, Step::Key(_)), node.words_id));
+        let Some(&first) = leaves.first() else { return true };
+        leaves.iter().all(|&leaf| {
+            keys(leaf).eq(keys(first)) && around(leaf).all(|(node, _)| label_of(node, self.facts).is_none())
+        })
+    }
+
     /// How many words of the keys and labels around a leaf are in a clause.
-    fn words_around(&self, leaf: u32, known: &mut Known<'_, 'a>) -> usize {
+    fn words_around(&self, leaf: u32, known: &mut Known<'_>) -> usize {
         let mut count = 0;
-        for (index, node) in self.facts.around(leaf).take(4) {
+        for (index, node) in self.facts.around(leaf).take(MOST_AROUND) {
             if matches!(node.key, Step::Key(_)) {
-                count += known.count(node.words);
+                count += known.count(node.words_id, node.words);
             }
             if let Some(label) = label_of(index, self.facts) {
                 count +=
@@ -626,23 +677,24 @@ impl<'a> Reader<'_, 'a> {
 }
 
 /// The words of a clause, and how many of those of a key are among them: the items of a list have the same keys.
-struct Known<'k, 'a> {
+struct Known<'k> {
     words: &'k [Meaning],
-    counts: Vec<(&'a [&'a str], usize)>,
+    /// By the id of its words.
+    counts: Vec<(u32, usize)>,
 }
 
-impl<'a> Known<'_, 'a> {
+impl Known<'_> {
     fn has(&self, word: &str) -> bool {
         let meaning = lexicon().meaning(word);
         self.words.iter().any(|known| known.shares(&meaning))
     }
 
-    fn count(&mut self, key: &'a [&'a str]) -> usize {
-        if let Some((_, count)) = self.counts.iter().find(|(known, _)| *known == key) {
+    fn count(&mut self, id: u32, key: &[&str]) -> usize {
+        if let Some((_, count)) = self.counts.iter().find(|(known, _)| *known == id) {
             return *count;
         }
         let count = key.iter().filter(|word| self.has(word)).count();
-        self.counts.push((key, count));
+        self.counts.push((id, count));
         count
     }
 }

@@ -1,26 +1,28 @@
 //! The text as a row of words, in which names and phrases of results are looked for.
 
+use std::borrow::Cow;
+
 use super::lexicon::{hash, hash_of};
 use crate::grounding::scan::{Run, Scan, TokenKind};
 
 /// A word. Tokens are split at all that is neither letter nor digit, so that "WH-1000XM4" is found however it is written.
 #[derive(Debug)]
-pub struct Word {
-    pub lower: String,
+pub struct Word<'a> {
+    pub lower: Cow<'a, str>,
     pub token: u32,
     pub capital: bool,
     hash: u64,
 }
 
 #[derive(Debug)]
-pub struct Wording {
-    pub words: Vec<Word>,
+pub struct Wording<'a> {
+    pub words: Vec<Word<'a>>,
     /// In the order of the hashes.
     places: Vec<(u64, u32)>,
 }
 
-impl Wording {
-    pub fn new(scan: &Scan<'_>) -> Self {
+impl<'a> Wording<'a> {
+    pub fn new(scan: &Scan<'a>) -> Self {
         let mut words = Vec::with_capacity(scan.tokens.len());
         for (index, token) in scan.tokens.iter().enumerate() {
             if matches!(token.kind, TokenKind::Punctuation | TokenKind::Symbol) {
@@ -29,7 +31,7 @@ impl Wording {
             let text = scan.text.get(token.span.start as usize..token.span.end as usize).unwrap_or_default();
             for part in parts(text) {
                 let capital = part.chars().next().is_some_and(char::is_uppercase);
-                let lower = part.to_lowercase();
+                let lower = lower_case(part);
                 words.push(Word { hash: hash(&lower), lower, token: index as u32, capital });
             }
         }
@@ -81,6 +83,12 @@ impl Wording {
         let token = |index: usize| self.words.get(index).map_or(0, |word| word.token);
         Run { first: token(first), end: token(first + count.saturating_sub(1)) + 1 }
     }
+}
+
+/// A copy only where it has to be one.
+fn lower_case(part: &str) -> Cow<'_, str> {
+    let is_lower = part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    if is_lower { Cow::Borrowed(part) } else { Cow::Owned(part.to_lowercase()) }
 }
 
 fn parts(text: &str) -> impl Iterator<Item = &str> {

@@ -1,8 +1,8 @@
 //! What the trace, the query and the context can back of what a text claims to have used or done.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use memchr::memmem;
 
 use super::{

@@ -6,12 +6,12 @@
 
 use std::{
     cell::{Cell, OnceCell},
-    collections::{HashMap, HashSet},
+    collections::BTreeMap,
     sync::LazyLock,
 };
 
 use bumpalo::Bump;
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashMapExt, HashSet};
 use rust_decimal::prelude::ToPrimitive;
 
 use super::{Derivation, How, Support, dates};
@@ -44,14 +44,29 @@ const MOST_NUMBERS: usize = 30;
 const MOST_DATES: usize = 200;
 const MOST_TIMES_OF_DAY: usize = 64;
 
+#[derive(Default)]
 struct Cues {
-    sum: HashSet<&'static str>,
-    difference: HashSet<&'static str>,
-    mean: HashSet<&'static str>,
+    sum: Words,
+    difference: Words,
+    mean: Words,
+}
+
+/// Words, and pairs of words, which lists write as "went_up".
+#[derive(Default)]
+struct Words {
+    words: HashSet<&'static str>,
+    pairs: HashSet<(&'static str, &'static str)>,
+}
+
+impl Words {
+    fn extend(&mut self, words: impl Iterator<Item = &'static str> + Clone) {
+        self.pairs.extend(words.clone().filter_map(|word| word.split_once('_')));
+        self.words.extend(words);
+    }
 }
 
 static CUES: LazyLock<Cues> = LazyLock::new(|| {
-    let mut cues = Cues { sum: HashSet::new(), difference: HashSet::new(), mean: HashSet::new() };
+    let mut cues = Cues::default();
     for line in include_str!("../words/arithmetic.txt").lines() {
         let Some((way, words)) = line.split_once(": ") else { continue };
         let words = words.split_whitespace();
@@ -105,7 +120,7 @@ pub fn add<'a>(scan: &Scan<'a>, facts: &Facts<'a>, all: &mut [Support<'a>], bump
                 let before = mention.tokens.first.checked_sub(1).and_then(|at| scan.tokens.get(at as usize));
                 target.is_level = before.is_some_and(|token| matches!(token.lower, "to" | "at"))
                     || target.value < 0.0 && target.unit.is_some_and(|unit| units::dimension(unit) == "temperature");
-                let cue = |words: &HashSet<&str>| cued(scan, mention, words);
+                let cue = |words: &Words| cued(scan, mention, words);
                 arithmetic(&target, index, &told, cue, bump)
                     .or_else(|| lists.explain(&target, &number, cue, bump))
                     .or_else(|| lists.money(&target, index, &told, cue, bump))
@@ -153,16 +168,16 @@ fn multipliers(told: &[Option<Told<'_>>], all: &mut [Support<'_>]) {
 }
 
 /// Is one of these words in the clause of a mention, or in its sentence where that is short?
-fn cued(scan: &Scan<'_>, mention: &Mention<'_>, words: &HashSet<&str>) -> bool {
+fn cued(scan: &Scan<'_>, mention: &Mention<'_>, words: &Words) -> bool {
     let Some(sentence) = scan.sentences.get(mention.sentence as usize) else { return false };
     let tokens = scan.tokens.get(sentence.tokens.first as usize..sentence.tokens.end as usize).unwrap_or_default();
     let at = (mention.tokens.first.saturating_sub(sentence.tokens.first)) as usize;
     let near = tokens.get(at.saturating_sub(12)..(at + 9).min(tokens.len())).unwrap_or_default();
     let in_a_row = |pair: &[Token<'_>]| match pair {
-        [one, next] => words.contains(&*format!("{}_{}", one.lower, next.lower)),
+        [one, next] => words.pairs.contains(&(one.lower, next.lower)),
         _ => false,
     };
-    near.iter().any(|token| words.contains(token.lower)) || near.windows(2).any(in_a_row)
+    near.iter().any(|token| words.words.contains(token.lower)) || near.windows(2).any(in_a_row)
 }
 
 fn told<'a>(mention: &Mention<'a>, facts: &Facts<'a>, support: &Support<'a>) -> Option<Told<'a>> {
@@ -220,7 +235,7 @@ fn arithmetic<'a>(
     target: &Told<'a>,
     index: usize,
     told: &[Option<Told<'a>>],
-    cue: impl Fn(&HashSet<&str>) -> bool,
+    cue: impl Fn(&Words) -> bool,
     bump: &'a Bump,
 ) -> Option<Support<'a>> {
     let small = target.unit.is_none() && target.value.abs() < SMALL;
@@ -358,12 +373,12 @@ struct Counts {
     longest_of_scalars: u32,
     /// How many calls there are, in all and of one tool, and how many of them failed or did not.
     calls: Vec<u32>,
-    /// How often an item of a list has the same value under the same key, and a leaf with it.
+    /// How often items of a list have the same value under the same key, and the first leaf of those that are there so often.
     alike: Vec<(u32, u32)>,
 }
 
-/// The list that an item is in, the last word of its key, and its value: a text, or the bits of anything else.
-type ItemValue<'x> = (u32, &'x str, &'x str, u64);
+/// The list that an item is in, the last word of its key by number, and its value: the bits of it, or a text.
+type ItemValue<'x> = (u32, u32, u64, &'x str);
 
 /// Numbers with their leaves, by their size.
 type Column = Vec<(f64, u32)>;
@@ -389,9 +404,14 @@ impl<'a> Lists<'_, 'a> {
             }
             lengths.sort_unstable();
             let calls = self.calls();
-            let mut alike: HashMap<ItemValue<'_>, (u32, u32), RandomState> = HashMap::default();
+            let mut alike: HashMap<ItemValue<'_>, (u32, u32)> = HashMap::with_capacity(self.facts.leaves.len());
+            let (mut last_words, mut words) = (HashMap::new(), HashMap::new());
+            let (mut node, mut list) = (None, None);
             for (index, leaf) in self.results() {
-                let Some(list) = list_of(self.facts, leaf) else { continue };
+                if node != leaf.node {
+                    (node, list) = (leaf.node, list_of(self.facts, leaf));
+                }
+                let Some(list) = list else { continue };
                 let bits = match leaf.value {
                     Value::Int(int) => int as u64,
                     Value::Float(float) => float.to_bits(),
@@ -399,12 +419,17 @@ impl<'a> Lists<'_, 'a> {
                     Value::False => 2,
                     _ => 0,
                 };
-                let last = leaf.words.last().copied().unwrap_or_default();
-                alike.entry((list, last, leaf.text, bits)).or_insert((0, index)).0 += 1;
+                let last = *last_words.entry(leaf.words_id).or_insert_with(|| {
+                    let next = words.len() as u32;
+                    *words.entry(leaf.words.last().copied().unwrap_or_default()).or_insert(next)
+                });
+                alike.entry((list, last, bits, leaf.text)).or_insert((0, index)).0 += 1;
             }
-            let mut alike: Vec<(u32, u32)> = alike.into_values().collect();
-            alike.sort_unstable();
-            Counts { lengths, longest_of_scalars, alike, calls }
+            let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
+            for (times, leaf) in alike.into_values() {
+                firsts.entry(times).and_modify(|first| *first = leaf.min(*first)).or_insert(leaf);
+            }
+            Counts { lengths, longest_of_scalars, alike: firsts.into_iter().collect(), calls }
         })
     }
 
@@ -422,7 +447,7 @@ impl<'a> Lists<'_, 'a> {
                 *failed = true;
             }
         }
-        let mut of_tools: HashMap<&str, [u32; 2], RandomState> = HashMap::default();
+        let mut of_tools: HashMap<&str, [u32; 2]> = HashMap::default();
         for (call, failed) in self.facts.calls.iter().zip(&failed) {
             for tool in [call.tool, ""] {
                 let [fine, bad] = of_tools.entry(tool).or_default();
@@ -450,7 +475,7 @@ impl<'a> Lists<'_, 'a> {
     /// The numbers under one key, in all results.
     fn columns(&self) -> &[Column] {
         self.columns.get_or_init(|| {
-            let mut columns: HashMap<&[&str], Column, RandomState> = HashMap::default();
+            let mut columns: HashMap<&[&str], Column> = HashMap::default();
             for (index, leaf) in self.results() {
                 if let Some((value, _)) = self.number(index) {
                     columns.entry(leaf.words).or_default().push((value, index));
@@ -464,7 +489,7 @@ impl<'a> Lists<'_, 'a> {
     /// a bill. None if there are too many.
     fn sums(&self) -> Option<&[Sum]> {
         let sums = self.sums.get_or_init(|| {
-            let mut lists: HashMap<(u32, &[&str]), Column, RandomState> = HashMap::default();
+            let mut lists: HashMap<(u32, &[&str]), Column> = HashMap::default();
             for (index, leaf) in self.results() {
                 // A list of records is as long as it is, whatever is missing in them.
                 if let (Some(list), Some((value, unit))) = (list_of(self.facts, leaf), self.number(index))
@@ -504,7 +529,7 @@ impl<'a> Lists<'_, 'a> {
     /// The numbers of each record that is not one of many. None if one has too many.
     fn records(&self) -> Option<&[Record<'a>]> {
         let records = self.records.get_or_init(|| {
-            let mut records: HashMap<u32, Record<'a>, RandomState> = HashMap::default();
+            let mut records: HashMap<u32, Record<'a>> = HashMap::default();
             for (index, leaf) in self.results() {
                 let (Some(node), Some((value, unit))) = (leaf.node, self.number(index)) else { continue };
                 if self.is_one_of_many(node) {
@@ -536,7 +561,7 @@ impl<'a> Lists<'_, 'a> {
     }
 
     /// What two numbers of one record give: "42 places left" of 120, where 78 are inside.
-    fn record(&self, target: &Told<'a>, cue: impl Fn(&HashSet<&str>) -> bool, bump: &'a Bump) -> Option<Support<'a>> {
+    fn record(&self, target: &Told<'a>, cue: impl Fn(&Words) -> bool, bump: &'a Bump) -> Option<Support<'a>> {
         let (summed, differs, shared) = (cue(&CUES.sum), cue(&CUES.difference) && !target.is_level, cue(&CUES.mean));
         let percent = target.unit == Some(Unit::Percent);
         let money = target.unit.is_some_and(is_money);
@@ -620,7 +645,7 @@ impl<'a> Lists<'_, 'a> {
         target: &Told<'a>,
         index: usize,
         told: &[Option<Told<'a>>],
-        cue: impl Fn(&HashSet<&str>) -> bool,
+        cue: impl Fn(&Words) -> bool,
         bump: &'a Bump,
     ) -> Option<Support<'a>> {
         if !target.unit.is_some_and(is_money) || target.value.abs() < 10.0 * target.step {
@@ -672,7 +697,7 @@ impl<'a> Lists<'_, 'a> {
         &self,
         target: &Told<'a>,
         number: &Number<'a>,
-        cue: impl Fn(&HashSet<&str>) -> bool,
+        cue: impl Fn(&Words) -> bool,
         bump: &'a Bump,
     ) -> Option<Support<'a>> {
         let derived = |how, from: &[u32]| Some(Support::Derived { how, from: bump.alloc_slice_copy(from), node: None });
@@ -761,7 +786,7 @@ fn is_money(unit: Unit<'_>) -> bool {
 }
 
 /// Columns of more than one, each by size, and not in the order of a hash.
-fn sorted<K>(columns: HashMap<K, Column, RandomState>) -> Vec<Column> {
+fn sorted<K>(columns: HashMap<K, Column>) -> Vec<Column> {
     let mut columns: Vec<Column> = columns.into_values().filter(|column| column.len() > 1).collect();
     for column in &mut columns {
         column.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -878,10 +903,12 @@ impl Calendar {
                 What::Time(time) | What::Moment(_, time) => {
                     push(&mut calendar.times, (minutes(time), fact.leaf), MOST_TIMES_OF_DAY);
                 }
-                What::Number(Number { readings: [reading, ..], unit: Some(unit), .. }) if !fact.loose => {
+                What::Number(Number { readings: [reading, ..], unit: Some(unit), .. })
+                    if !fact.loose && units::dimension(unit) == "time" =>
+                {
                     let minutes =
                         units::convert(reading.value, unit, Unit::Measure("minute")).and_then(|value| value.to_i64());
-                    if let Some(minutes) = minutes.filter(|_| units::dimension(unit) == "time") {
+                    if let Some(minutes) = minutes {
                         push(&mut calendar.durations, (minutes, fact.leaf), MOST_TIMES_OF_DAY);
                     }
                 }
