@@ -260,8 +260,9 @@ def measure_tables(data: Data) -> Iterable[Row]:
     frame = polars.DataFrame(rows)
     connection = duckdb.connect()
     callmatch.duckdb.register(connection)
+    connection.register("pairs", rows)
     expression = callmatch.polars.score("tool_calls", "expected_tool_calls")
-    query = "select callmatch_score(tool_calls, expected_tool_calls, 'in_order', 'partial') as scores from rows"
+    query = "select callmatch_score(tool_calls, expected_tool_calls, 'in_order', 'partial') as scores from pairs"
     metric = ToolCallTrajectory()
 
     def scored(threads: int | None) -> Any:
