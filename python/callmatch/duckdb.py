@@ -65,7 +65,7 @@ def register(
         return _struct(pa.concat_tables(parts).take(back))
 
     def scored(rows: pa.Table, options: dict[str, Any]) -> pa.Table:
-        return pa.table(ToolCallTrajectory(**options).evaluate_table(rows, columns=wanted, threads=1))
+        return pa.table(ToolCallTrajectory(**options).evaluate_table(rows, columns=wanted))
 
     empty = pa.table({"tool_calls": pa.array([], pa.string()), "expected_tool_calls": pa.array([], pa.string())})
     fields = {field.name: TYPES[field.type] for field in scored(empty, {}).schema}

@@ -28,9 +28,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
 use crate::{errors, trajectory::Trajectory};
 
-/// Rows that are scored by one thread before it takes others, and come out as one batch. It is small enough for two cores to
-/// share the rows of a small table evenly.
+/// Rows that come out as one batch.
 const ROWS: usize = 2048;
+
+/// Rows that are scored by one thread before it takes others. Engines hand over some thousand rows at a time: it is small
+/// enough for the cores to share these evenly.
+const SHARE: usize = 256;
 
 /// Score each row of a table: the calls in one of its columns against those expected in another. Columns of the table may be
 /// kept beside the scores.
@@ -124,7 +127,7 @@ struct Scored {
     task: Task,
     /// 0 for as many as there are cores.
     threads: usize,
-    /// Made for the first batch that is worth it: engines hand over a few rows at a time, on threads of their own.
+    /// Made for the first batch that is worth it, and not shared: a fork of this process would wait for threads that it has not.
     pool: Option<ThreadPool>,
     /// How many rows were scored.
     done: usize,
@@ -159,8 +162,12 @@ impl Iterator for Scored {
 
 impl Scored {
     fn score(&mut self, batch: &RecordBatch) -> Result<Vec<RecordBatch>, ArrowError> {
-        if batch.num_rows() <= ROWS {
-            return Ok(vec![self.task.score(batch, self.done, &mut Worker::default())?]);
+        let starts: Vec<usize> = (0..batch.num_rows()).step_by(ROWS).collect();
+        let part = |start: &usize| batch.slice(*start, ROWS.min(batch.num_rows() - start));
+        let (task, before) = (&self.task, self.done);
+        if self.threads == 1 || batch.num_rows() <= SHARE {
+            let mut worker = Worker::default();
+            return starts.iter().map(|start| task.score(&part(start), before + start, &mut worker)).collect();
         }
         let pool = match &self.pool {
             Some(pool) => pool,
@@ -169,34 +176,41 @@ impl Scored {
                 self.pool.insert(made.map_err(|error| ArrowError::ExternalError(Box::new(error)))?)
             }
         };
-        let starts: Vec<usize> = (0..batch.num_rows()).step_by(ROWS).collect();
-        let (task, before) = (&self.task, self.done);
-        let part = |worker: &mut Worker, start: &usize| {
-            let part = batch.slice(*start, ROWS.min(batch.num_rows() - start));
-            task.score(&part, before + start, worker)
-        };
-        pool.install(|| starts.par_iter().with_max_len(1).map_init(Worker::default, part).collect())
+        let one = |start: &usize| task.score_shared(&part(start), before + start);
+        pool.install(|| starts.par_iter().with_max_len(1).map(one).collect())
     }
 }
 
 impl Task {
     fn score(&self, part: &RecordBatch, before: usize, worker: &mut Worker) -> Result<RecordBatch, ArrowError> {
-        let (actual, expected) = (part.column(self.actual), part.column(self.expected));
-        let report = |row| {
-            self.score_row(actual, expected, row, worker).unwrap_or_else(|(side, error)| {
-                let of = match side {
-                    Side::Actual => self.actual,
-                    Side::Expected => self.expected,
-                };
-                let schema = part.schema();
-                let error = error.at_index(before + row).at_key(Text::from(schema.field(of).name().as_str()));
-                Report::error(error.to_string())
-            })
-        };
-        let reports: Vec<Report> = (0..part.num_rows()).map(report).collect();
+        self.columns(part, &(0..part.num_rows()).map(|row| self.report(part, before, row, worker)).collect::<Vec<_>>())
+    }
+
+    /// The same, by the threads of a pool.
+    fn score_shared(&self, part: &RecordBatch, before: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = (0..part.num_rows()).into_par_iter().with_min_len(SHARE);
+        let each = rows.map_init(Worker::default, |worker, row| self.report(part, before, row, worker));
+        self.columns(part, &each.collect::<Vec<_>>())
+    }
+
+    fn columns(&self, part: &RecordBatch, reports: &[Report]) -> Result<RecordBatch, ArrowError> {
         let kept = self.keep.iter().map(|place| part.column(*place).clone());
-        let columns: Vec<ArrayRef> = kept.chain(self.columns.arrays(&reports, self.options)).collect();
+        let columns: Vec<ArrayRef> = kept.chain(self.columns.arrays(reports, self.options)).collect();
         RecordBatch::try_new(self.schema.clone(), columns)
+    }
+
+    /// The report on a row of a part, before which the table has some others.
+    fn report(&self, part: &RecordBatch, before: usize, row: usize, worker: &mut Worker) -> Report {
+        let (actual, expected) = (part.column(self.actual), part.column(self.expected));
+        self.score_row(actual, expected, row, worker).unwrap_or_else(|(side, error)| {
+            let of = match side {
+                Side::Actual => self.actual,
+                Side::Expected => self.expected,
+            };
+            let schema = part.schema();
+            let error = error.at_index(before + row).at_key(Text::from(schema.field(of).name().as_str()));
+            Report::error(error.to_string())
+        })
     }
 
     fn score_row(
