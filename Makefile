@@ -66,7 +66,7 @@ fuzz:
 	done
 
 clean:
-	rm -rf .venv .venv-peers .venv-engines target dist rust/fuzz/target python/callmatch/_core.*.so
+	rm -rf .venv .venv-peers .venv-engines .venv-rivals target dist rust/fuzz/target python/callmatch/_core.*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +
 
