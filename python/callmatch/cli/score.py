@@ -7,7 +7,6 @@ import csv
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TextIO, TypeVar, cast, get_args
@@ -20,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callmatch import _core
-from callmatch.batch import Scores, Summary
+from callmatch.batch import Scores
 from callmatch.cli.output import (
     EXIT_BELOW_THE_BAR,
     Words,
@@ -38,6 +37,7 @@ from callmatch.documents import writing
 from callmatch.expectations import By, read_expected, unmatched
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
 from callmatch.readers import Traces
+from callmatch.summaries import Summary
 from callmatch.targets import Names
 
 __all__ = ["score"]
@@ -222,7 +222,7 @@ def score(
             first = next(row["error"] for row in shown) if shown else "use --limit to see why"
             raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
     if as_json:
-        click.echo(to_json({"summary": asdict(summary), "rows": shown}, indent=2))
+        click.echo(to_json({"summary": summary.to_dict(), "rows": shown}, indent=2))
     else:
         show(summary, shown, several_files=len(paths) > 1)
     if fail_under is not None:
