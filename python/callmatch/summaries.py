@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypedDict, cast
 
 from callmatch import _core
-from callmatch.errors import InvalidInput
+from callmatch.errors import InvalidInput, not_there
 from callmatch.intervals import wilson
 
 __all__ = ["Summaries", "Summary"]
@@ -221,7 +221,8 @@ class Summaries(Mapping[GroupKey, Summary]):
     text, None for null and for what is not there. Groups come in the order of their keys: None first, then numbers by
     their size, then texts.
 
-    Summaries of parts add up to those of the whole: ``sum((s.summaries() for s in chunks), Summaries(["model"]))``.
+    Summaries of parts add up to those of the whole: ``total = Summaries(["model"])``, and ``total += part.summaries()``
+    for each part.
 
     At most 100,000 groups are kept, and 64 MiB of their values; of more, only the `total` is told, and asking for the
     groups is an error that names the field.
@@ -280,6 +281,18 @@ class Summaries(Mapping[GroupKey, Summary]):
     def __len__(self) -> int:
         return len(self._groups)
 
+    def by_fields(self, fields: Iterable[str]) -> Summaries:
+        """The summaries of the larger groups that share the values of some of the fields.
+
+        Raises:
+            InvalidInput: The rows are not grouped by such a field.
+        """
+        names = list(fields)
+        for name in names:
+            if name not in self.by:
+                raise InvalidInput(not_there("field to group by", name, self.by), "fields")
+        return Summaries._of(self._core.by_fields(names))
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """A dict for each group, as JSON can hold it: its values as ``group``, and all of its summary."""
         return [{"group": dict(zip(self.by, key, strict=True))} | summary.to_dict() for key, summary in self.items()]
@@ -303,6 +316,15 @@ class Summaries(Mapping[GroupKey, Summary]):
 
     def __add__(self, other: Summaries) -> Summaries:
         return Summaries._of(self._core + other._core) if isinstance(other, Summaries) else NotImplemented
+
+    def __iadd__(self, other: Summaries) -> Summaries:
+        """Add to these, which takes no longer the more groups there are already."""
+        if not isinstance(other, Summaries) or other._core is self._core:
+            return self + other
+        self._core.add(other._core)
+        for name in ("total", "_groups"):
+            self.__dict__.pop(name, None)
+        return self
 
     def __eq__(self, other: object) -> bool:
         return self._core.state() == other._core.state() if isinstance(other, Summaries) else NotImplemented

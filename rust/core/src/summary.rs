@@ -391,6 +391,26 @@ impl Summaries {
         true
     }
 
+    /// The same rows, grouped by some of the fields; None if they are not grouped by one of these.
+    pub fn by_fields(&self, fields: &[String]) -> Option<Summaries> {
+        let places: Option<Vec<usize>> =
+            fields.iter().map(|field| self.by.iter().position(|known| known == field)).collect();
+        let places = places?;
+        let mut larger = Summaries::new(fields.into());
+        (larger.total, larger.many_failing, larger.refused) =
+            (self.total.clone(), self.many_failing, self.refused.clone());
+        let mut key = Key::default();
+        for (small, summary) in &self.groups {
+            let values = values(small);
+            key.clear();
+            for place in &places {
+                key.push(values.get(*place).copied().flatten().map_or(Value::Null, |text| Value::Text(text.into())));
+            }
+            larger.change(key.as_bytes(), |group| group.merge(summary));
+        }
+        Some(larger)
+    }
+
     fn change(&mut self, key: &[u8], change: impl FnOnce(&mut Summary)) {
         if self.by.is_empty() || self.refused.is_some() {
             return;

@@ -82,7 +82,7 @@ fn counted<'py, K: IntoPyObject<'py>>(
 }
 
 /// A summary of all rows, and one of each group of them.
-#[pyclass(frozen, module = "callmatch._core")]
+#[pyclass(module = "callmatch._core")]
 #[derive(Clone)]
 pub struct Summaries(pub summary::Summaries);
 
@@ -106,11 +106,23 @@ impl Summaries {
     }
 
     fn __add__(&self, other: &Summaries) -> PyResult<Summaries> {
-        let mut sum = self.0.clone();
-        match sum.merge(&other.0) {
-            true => Ok(Summaries(sum)),
+        let mut sum = self.clone();
+        sum.add(other)?;
+        Ok(sum)
+    }
+
+    /// Add to these, in place.
+    fn add(&mut self, other: &Summaries) -> PyResult<()> {
+        match self.0.merge(&other.0) {
+            true => Ok(()),
             false => Err(PyTypeError::new_err("these are summaries of rows that are grouped by other fields")),
         }
+    }
+
+    /// The same rows, grouped by some of the fields.
+    fn by_fields(&self, fields: Vec<String>) -> PyResult<Summaries> {
+        let narrowed = self.0.by_fields(&fields).map(Summaries);
+        narrowed.ok_or_else(|| PyValueError::new_err("the rows are not grouped by this field"))
     }
 
     /// The fields that the rows are grouped by.
