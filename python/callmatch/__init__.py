@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from callmatch._core import DEBUG as _DEBUG
 from callmatch._core import __version__
-from callmatch.batch import Scores, Summary
+from callmatch.batch import Scores
 from callmatch.errors import CallmatchError, InvalidInput, InvalidType, NotRecorded
+from callmatch.summaries import Summaries, Summary
 
 if TYPE_CHECKING:
     from callmatch.readers import Traces, read
@@ -34,6 +35,7 @@ __all__ = [
     "Scores",
     "Span",
     "Subject",
+    "Summaries",
     "Summary",
     "Target",
     "Test",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from callmatch import _core
 from callmatch.errors import InvalidInput, InvalidType
+from callmatch.summaries import Summaries, Summary
 
 if TYPE_CHECKING:
     from callmatch.metrics.trajectory import ToolCallTrajectory
@@ -38,7 +39,34 @@ class ScoreTable:
         self._keep, self._wanted = list(keep), list(columns)
         # What is wrong with the table is said now, and not when its rows are asked for.
         self._first: _core.ScoreStream | None = self._open()
+        self._last: _core.ScoreStream | None = None
         self.columns: tuple[str, ...] = tuple(self._first.column_names)
+
+    def summary(self) -> Summary:
+        """The counts by verdict, the means over the rows that passed or failed, and what fails most.
+
+        If the scores were read to their end this is known; else the rows are scored for it, without making columns.
+        """
+        if self._last is not None and self._last.at_end:
+            return Summaries._of(self._last.summaries()).total
+        return self.summaries(()).total
+
+    def summaries(self, group_by: Iterable[str]) -> Summaries:
+        """The same, and that of each group of rows that have the same values in some columns of the table.
+
+        The rows are scored for it, without making columns.
+
+        Args:
+            group_by: The columns of the table to group by.
+
+        Raises:
+            InvalidInput: A column that is not there, or there twice.
+            InvalidType: No list of names.
+        """
+        names = _names("group_by", group_by)
+        stream = self._stream()
+        stream.group_by(names)
+        return Summaries._of(stream.summaries())
 
     def _open(self) -> _core.ScoreStream:
         return _core.score_table(self._metric._core, self._table, keep=self._keep, columns=self._wanted, **self._given)
@@ -48,7 +76,8 @@ class ScoreTable:
         if first is None and isinstance(self._table, Iterator):
             # Such a stream would have no rows the second time, and say nothing of it.
             raise InvalidInput("these scores were read already, and the stream that they are of can be read but once")
-        return first if first is not None else self._open()
+        self._last = first if first is not None else self._open()
+        return self._last
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._stream().__arrow_c_stream__(requested_schema)

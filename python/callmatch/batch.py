@@ -3,73 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from callmatch import _core
+from callmatch.summaries import Summaries, Summary
 
 if TYPE_CHECKING:
     from callmatch.results import MetricResult, Verdict
 
-__all__ = ["Scores", "Summary"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Summary:
-    """Counts over rows, and means over those that passed or failed.
-
-    Summaries of parts add up to that of the whole: ``sum((s.summary() for s in chunks), Summary())``.
-
-    Attributes:
-        rows: All rows; the five counts after it add up to it.
-        pass_rate: passed / (passed + failed), from 0 to 1; None if no row passed or failed.
-        precision: The mean over the rows that passed or failed, from 0 to 1; None if there are none. Likewise `recall`
-            and `f1`.
-        difference_kinds: How many failed rows differ first in which way.
-    """
-
-    rows: int = 0
-    passed: int = 0
-    failed: int = 0
-    inconclusive: int = 0
-    not_applicable: int = 0
-    error: int = 0
-    pass_rate: float | None = None
-    precision: float | None = None
-    recall: float | None = None
-    f1: float | None = None
-    difference_kinds: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def judged(self) -> int:
-        """The rows that passed or failed."""
-        return self.passed + self.failed
-
-    def __add__(self, other: Summary) -> Summary:
-        if not isinstance(other, Summary):
-            return NotImplemented
-        judged = self.judged + other.judged
-
-        def mean(a: float | None, b: float | None) -> float | None:
-            return ((a or 0.0) * self.judged + (b or 0.0) * other.judged) / judged if judged else None
-
-        def total(kind: str) -> int:
-            return self.difference_kinds.get(kind, 0) + other.difference_kinds.get(kind, 0)
-
-        return Summary(
-            rows=self.rows + other.rows,
-            passed=self.passed + other.passed,
-            failed=self.failed + other.failed,
-            inconclusive=self.inconclusive + other.inconclusive,
-            not_applicable=self.not_applicable + other.not_applicable,
-            error=self.error + other.error,
-            pass_rate=(self.passed + other.passed) / judged if judged else None,
-            precision=mean(self.precision, other.precision),
-            recall=mean(self.recall, other.recall),
-            f1=mean(self.f1, other.f1),
-            difference_kinds={kind: total(kind) for kind in _core.DIFFERENCE_KINDS if total(kind)},
-        )
+__all__ = ["Scores"]
 
 
 class Scores:
@@ -199,9 +142,9 @@ class Scores:
         return {name: getattr(self, name) for name in _core.COLUMNS}
 
     def summary(self) -> Summary:
-        """The counts by verdict, and the means over the rows that passed or failed."""
-        counts: dict[str, Any] = self._batch.counts()
-        judged = counts["passed"] + counts["failed"]
-        for mean in ("precision", "recall", "f1"):
-            counts[mean] = counts[mean] / judged if judged else None
-        return Summary(rows=len(self), pass_rate=counts["passed"] / judged if judged else None, **counts)
+        """The counts by verdict, the means over the rows that passed or failed, and what fails most."""
+        return self.summaries().total
+
+    def summaries(self) -> Summaries:
+        """The same, in groups too: of rows of files, by the fields that `evaluate_file` was told to group by."""
+        return Summaries._of(self._batch.summaries())

@@ -7,7 +7,6 @@ import csv
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TextIO, TypeVar, cast, get_args
@@ -20,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from callmatch import _core
-from callmatch.batch import Scores, Summary
+from callmatch.batch import Scores
+from callmatch.cli.groups import Grouping, interval, most_failing
 from callmatch.cli.output import (
     EXIT_BELOW_THE_BAR,
     Words,
@@ -38,6 +38,7 @@ from callmatch.documents import writing
 from callmatch.expectations import By, read_expected, unmatched
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
 from callmatch.readers import Traces
+from callmatch.summaries import Summaries, Summary
 from callmatch.targets import Names
 
 __all__ = ["score"]
@@ -45,7 +46,13 @@ __all__ = ["score"]
 
 Calls = Literal["executed", "requested"]
 
-OF_RECORDS = {"actual": "--actual", "id_": "--id", "threads": "--threads"}
+OF_RECORDS = {
+    "actual": "--actual",
+    "id_": "--id",
+    "group_by": "--group-by",
+    "trials_by": "--trials-by",
+    "threads": "--threads",
+}
 """The options that say something of records, or of how they are read."""
 
 OF_TRACES = {"by": "--by", "format": "--format", "calls": "--calls"}
@@ -163,6 +170,17 @@ class Rate(click.FloatRange):
     help="Exit with 1 if the pass rate is lower than this (0 to 1).",
 )
 @click.option(
+    "--group-by",
+    metavar="PATH,...",
+    multiple=True,
+    help="Sum the records up by the values of these fields too, such as model,agent.",
+)
+@click.option(
+    "--trials-by",
+    metavar="PATH",
+    help="Tell pass^k and pass@k of repeated trials: where in a record its task is, such as task_id.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(min=0),
     default=20,
@@ -185,6 +203,8 @@ def score(
     calls: str,
     output: Path | None,
     fail_under: float | None,
+    group_by: tuple[str, ...],
+    trials_by: str | None,
     limit: int,
     as_json: bool,
     threads: int | None,
@@ -205,26 +225,33 @@ def score(
     )
     refuse(OF_RECORDS if expected_from else OF_TRACES, expected_from)
     paths = find_files(files, folders=expected_from is not None)
-    summary = Summary()
+    grouping = Grouping.of(group_by, trials_by)
+    summaries = Summaries(grouping.all)
     shown: list[dict[str, Any]] = []
     if expected_from is None:
-        scoring = scored_records(metric, paths, actual=actual, expected=expected, id=id_, threads=threads)
+        scoring = scored_records(
+            metric, paths, actual=actual, expected=expected, id=id_, group_by=grouping.all, threads=threads
+        )
     else:
         of = Expected(expected_from, cast("By", by), expected)
         scoring = scored_traces(metric, paths, of, format=format, limit=limit)
     inputs: list[str | Path] = [*paths] if expected_from is None else [*paths, expected_from]
     with ending(), writing_rows(output, inputs) as write, scoring as chunks:
         for scores in chunks:
-            summary += scores.summary()
+            summaries += scores.summaries()
             shown += not_passed(scores, limit - len(shown))
             write(scores)
+        summary = summaries.total
         if summary.error == summary.rows:
             first = next(row["error"] for row in shown) if shown else "use --limit to see why"
             raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
-    if as_json:
-        click.echo(to_json({"summary": asdict(summary), "rows": shown}, indent=2))
-    else:
-        show(summary, shown, several_files=len(paths) > 1)
+    with ending():
+        if as_json:
+            told = {"summary": summary.to_dict(), "rows": shown} | grouping.to_dict(summaries)
+            click.echo(to_json(told, indent=2))
+        else:
+            show(summary, shown, several_files=len(paths) > 1)
+            grouping.show(summaries)
     if fail_under is not None:
         check_bar(summary, fail_under)
 
@@ -418,13 +445,13 @@ def summary_lines(summary: Summary) -> Iterator[Text]:
     parts = [Text(f"{count:,} {word.replace('_', ' ')}", style=STYLES[word]) for count, word in counts if count]
     yield line + Text(", ").join(parts)
     if summary.judged:
+        of_all = f"pass rate {share(summary.pass_rate)} (95 % interval {interval(summary.pass_rate_interval)})"
         means = f"precision {share(summary.precision)}, recall {share(summary.recall)}, F1 {share(summary.f1)}"
-        yield Text(
-            f"pass rate {share(summary.pass_rate)}; {means} (means over the {summary.judged:,} that passed or failed)"
-        )
+        yield Text(f"{of_all}; {means} (means over the {summary.judged:,} that passed or failed)")
     if summary.difference_kinds:
         kinds = sorted(summary.difference_kinds.items(), key=lambda item: -item[1])
         yield Text("first differences: " + ", ".join(f"{count:,} {kind}" for kind, count in kinds))
+        yield from (Text(_core.printable(line)) for line in most_failing(summary))
 
 
 def check_bar(summary: Summary, bar: float) -> None:

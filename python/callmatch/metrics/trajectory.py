@@ -218,6 +218,7 @@ class ToolCallTrajectory(Metric):
         actual: str = "tool_calls",
         expected: str = "expected_tool_calls",
         id: str = "id",
+        group_by: Iterable[str] = (),
         threads: int | None = None,
         **unknown: NoReturn,
     ) -> Iterator[Scores]:
@@ -230,6 +231,8 @@ class ToolCallTrajectory(Metric):
                 path (``info.task.actions``) or a JSON pointer (``/info/task/actions``). Not there: not reported.
             expected: Where the expected ones are. Not there: the row is ``not_applicable``.
             id: Where the id of the record is. Not there: the line is its id.
+            group_by: Fields by whose values ``scores.summaries()`` groups the records, such as ``model``. Not there:
+                None.
             threads: How many threads read and compare; None for as many as there are cores.
 
         Returns:
@@ -243,12 +246,16 @@ class ToolCallTrajectory(Metric):
             InvalidType: An argument of the wrong type.
         """
         if unknown:
-            raise unknown_keyword("evaluate_file", unknown, ["actual", "expected", "id", "threads"])
+            raise unknown_keyword("evaluate_file", unknown, ["actual", "expected", "id", "group_by", "threads"])
         paths = files_of(files)
-        for keyword, path in (("actual", actual), ("expected", expected), ("id", id)):
+        if isinstance(group_by, str) or not isinstance(group_by, Iterable):
+            raise InvalidType(f"group_by: expected a list of fields, got {group_by!r}", "group_by")
+        fields = [("actual", actual), ("expected", expected), ("id", id), *(("group_by", field) for field in group_by)]
+        for keyword, path in fields:
             if not isinstance(path, str):
                 raise InvalidType(f"{keyword} is a dotted path or a JSON pointer, not {type(path).__name__}", keyword)
-        scorer = _core.FileScorer(self._core, actual, expected, id, threads_of(threads))
+        by = [path for keyword, path in fields if keyword == "group_by"]
+        scorer = _core.FileScorer(self._core, actual, expected, id, threads_of(threads), by)
         # What is wrong with the first file is said here, and not when the first rows are asked for.
         scorer.open(paths[0])
         return _chunks(scorer, paths, self.name)

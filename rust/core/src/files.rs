@@ -15,7 +15,6 @@ use crate::{
     field::Field,
     pipeline::{self, Pipeline},
     records::{Block, Records},
-    report::Report,
     score::{Found, Row, Task, Worker},
     show,
     source::{self, Progress},
@@ -43,8 +42,8 @@ pub struct Scorer {
     instead: Instead,
 }
 
-/// For each of the fields `actual` and `expected` that no record has had so far: what the first record has instead.
-type Instead = [Option<Vec<String>>; 2];
+/// For each of the fields that some record should have, and that none has had so far: what the first record has instead.
+type Instead = Vec<Option<Vec<String>>>;
 
 /// The rows of some blocks.
 pub struct Chunk {
@@ -89,7 +88,7 @@ impl Scorer {
             names: Vec::new(),
             any: false,
             found: Found::default(),
-            instead: [None, None],
+            instead: Vec::new(),
         }
     }
 
@@ -128,6 +127,7 @@ impl Scorer {
                     } else {
                         file.rows.append(&mut rows);
                     }
+                    self.instead.resize(self.instead.len().max(instead.len()), None);
                     for (known, new) in self.instead.iter_mut().zip(instead) {
                         if known.is_none() {
                             *known = new;
@@ -155,11 +155,10 @@ impl Scorer {
         if !self.any {
             return Err(Error::value(format!("{}: there are no records", self.names.join(", "))));
         }
-        let fields =
-            [(&self.task.actual, self.found.actual, "actual"), (&self.task.expected, self.found.expected, "expected")];
-        for ((field, found, option), instead) in fields.into_iter().zip(&self.instead) {
-            if self.found.readable && !found {
-                let keys: Vec<&str> = instead.iter().flatten().map(String::as_str).take(20).collect();
+        for (place, (field, option)) in self.task.needed().enumerate() {
+            if self.found.readable && !self.found.has(place) {
+                let instead = self.instead.get(place);
+                let keys: Vec<&str> = instead.into_iter().flatten().flatten().map(String::as_str).take(20).collect();
                 let mut message = format!("no record has the field {:?} ({option})", field.written);
                 if !keys.is_empty() {
                     message += &format!("; the first one has {}", keys.join(", "));
@@ -193,12 +192,12 @@ impl pipeline::Source for Records<Box<dyn Read + Send>> {
 
 fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored {
     let rows = Vec::with_capacity(block.records.len());
-    let mut scored = Scored { rows, found: Found::default(), instead: [None, None] };
+    let mut scored = Scored { rows, found: Found::default(), instead: Vec::new() };
     for record in &block.records {
         let place = record.place;
         let mut row = match &record.bytes {
             Ok(range) => worker.score_record(task, place, &block.bytes[range.clone()]),
-            Err(problem) => Row::new(place, Report::error(problem.as_str())),
+            Err(problem) => task.unreadable(place, problem.as_str()),
         };
         if let Some(error) = &mut row.report.error {
             let place = if block.by_line { format!("{place}:") } else { format!(" record {place}:") };
@@ -207,7 +206,7 @@ fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored 
         scored.found |= row.found;
         scored.rows.push(row);
     }
-    if scored.found.readable && !(scored.found.actual && scored.found.expected) {
+    if scored.found.readable && task.needed().enumerate().any(|(place, _)| !scored.found.has(place)) {
         let mut both = scored.rows.iter().zip(&block.records);
         let first = both.find_map(|(row, record)| record.bytes.as_ref().ok().filter(|_| row.found.readable));
         if let Some(range) = first {
@@ -220,7 +219,7 @@ fn score(worker: &mut Worker, task: &Task, file: &str, block: &Block) -> Scored 
 fn keys_instead(task: &Task, bytes: &[u8]) -> Instead {
     let bump = Bump::new();
     match Reader::parse(bytes, &bump) {
-        Ok((record, _)) => [&task.actual, &task.expected].map(|field| field.keys_instead(record)),
-        Err(_) => [None, None],
+        Ok((record, _)) => task.needed().map(|(field, _)| field.keys_instead(record)).collect(),
+        Err(_) => Vec::new(),
     }
 }

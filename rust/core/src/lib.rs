@@ -25,6 +25,7 @@ pub mod report;
 pub mod score;
 pub mod show;
 pub mod source;
+pub mod summary;
 pub mod text;
 pub mod trace;
 pub mod value;

@@ -29,11 +29,11 @@ fn tool(name: &str) -> String {
 }
 
 /// "1 call was", "2 calls were"
-fn calls_were(count: u32, what: &str) -> String {
+fn calls_were(count: u64, what: &str) -> String {
     format!("{count} {what}call{} {}", if count == 1 { "" } else { "s" }, was_were(count))
 }
 
-fn was_were(count: u32) -> &'static str {
+fn was_were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
 

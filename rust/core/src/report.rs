@@ -126,7 +126,7 @@ impl Report {
     }
 
     pub fn counts(&self) -> Option<Counts> {
-        Some(Counts { matched: self.pairs.len() as u32, made: self.made?, expected: self.expected? })
+        Some(Counts { matched: self.pairs.len() as u64, made: self.made?.into(), expected: self.expected?.into() })
     }
 
     pub fn score(&self) -> Option<f64> {
@@ -139,35 +139,42 @@ impl Report {
 
     /// The expected calls without a partner.
     pub fn missing(&self) -> Vec<u32> {
-        left_over(self.counts().map_or(0, |counts| counts.expected), self.pairs.iter().map(|pair| pair.0))
+        left_over(self.counts().map_or(0, |counts| counts.expected as usize), self.pairs.iter().map(|pair| pair.0))
     }
 
     /// The calls made without a partner.
     pub fn unexpected(&self) -> Vec<u32> {
-        left_over(self.counts().map_or(0, |counts| counts.made), self.pairs.iter().map(|pair| pair.1))
+        left_over(self.counts().map_or(0, |counts| counts.made as usize), self.pairs.iter().map(|pair| pair.1))
     }
 }
 
-fn left_over(of: u32, paired: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
-    if paired.len() == of as usize {
+fn left_over(of: usize, paired: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    if paired.len() == of {
         return Vec::new();
     }
-    let mut is_paired = vec![false; of as usize];
+    let mut is_paired = vec![false; of];
     for place in paired {
         is_paired[place as usize] = true;
     }
-    (0..of).filter(|&place| !is_paired[place as usize]).collect()
+    (0..of as u32).filter(|&place| !is_paired[place as usize]).collect()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Of the calls of one trace, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The size of a largest one-to-one pairing.
-    pub matched: u32,
-    pub made: u32,
-    pub expected: u32,
+    pub matched: u64,
+    pub made: u64,
+    pub expected: u64,
 }
 
 impl Counts {
+    pub fn add(&mut self, other: Counts) {
+        self.matched += other.matched;
+        self.made += other.made;
+        self.expected += other.expected;
+    }
+
     /// The share of the calls made that were expected.
     pub fn precision(self) -> f64 {
         self.share(self.made)
@@ -183,16 +190,21 @@ impl Counts {
         if self.made == 0 && self.expected == 0 {
             1.0
         } else {
-            2.0 * f64::from(self.matched) / (f64::from(self.made) + f64::from(self.expected))
+            2.0 * self.matched as f64 / (self.made as f64 + self.expected as f64)
         }
     }
 
+    /// Precision, recall and F1.
+    pub fn shares(self) -> [f64; 3] {
+        [self.precision(), self.recall(), self.f1()]
+    }
+
     /// Nothing made and nothing expected is all right; nothing on one side alone is all wrong.
-    fn share(self, of: u32) -> f64 {
+    fn share(self, of: u64) -> f64 {
         match (self.made, self.expected) {
             (0, 0) => 1.0,
             (0, _) | (_, 0) => 0.0,
-            _ => f64::from(self.matched) / f64::from(of),
+            _ => self.matched as f64 / of as f64,
         }
     }
 }

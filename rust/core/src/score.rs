@@ -6,7 +6,7 @@ use bumpalo::Bump;
 
 use crate::{
     call::Reader, error::Error, expected::Expectation, field::Field, json, matching::Scratch, options::Options,
-    report::Report, show, text::Text, value::Value,
+    report::Report, show, summary::Key, text::Text, value::Value,
 };
 
 /// What to score, and where it lies in each record.
@@ -16,11 +16,33 @@ pub struct Task {
     pub actual: Field,
     pub expected: Field,
     pub id: Field,
+    /// The fields that rows are grouped by; not more than [`MOST_FIELDS`].
+    pub group_by: Vec<Field>,
+}
+
+/// Rows are grouped by at most so many fields.
+pub const MOST_FIELDS: usize = 32;
+
+impl Task {
+    /// The fields that some record should have, each with its option.
+    pub fn needed(&self) -> impl Iterator<Item = (&Field, &'static str)> {
+        let calls = [(&self.actual, "actual"), (&self.expected, "expected")];
+        calls.into_iter().chain(self.group_by.iter().map(|field| (field, "group_by")))
+    }
+
+    /// The row of a record that can't be read.
+    pub fn unreadable(&self, place: u64, why: impl Into<Box<str>>) -> Row {
+        let mut group = Key::default();
+        self.group_by.iter().for_each(|_| group.push(Value::Null));
+        Row { group: group.into(), ..Row::new(place, Report::error(why)) }
+    }
 }
 
 pub struct Row {
     pub id: Id,
     pub place: u64,
+    /// What its record has in the fields to group by, as a [`Key`].
+    pub group: Box<[u8]>,
     pub report: Report,
     pub found: Found,
 }
@@ -28,7 +50,7 @@ pub struct Row {
 impl Row {
     /// A row that is called by its place.
     pub fn new(place: u64, report: Report) -> Self {
-        Row { id: Id::of_place(place), place, report, found: Found::default() }
+        Row { id: Id::of_place(place), place, group: Box::default(), report, found: Found::default() }
     }
 }
 
@@ -89,16 +111,27 @@ impl Worker {
         let (bump, scratch) = self.room();
         let (record, reader) = match json::check_utf8(bytes).and_then(|()| Reader::parse(bytes, bump)) {
             Ok(parsed) => parsed,
-            Err(error) => return Row::new(place, Report::error(Error::not_json(error).to_string())),
+            Err(error) => return task.unreadable(place, Error::not_json(error).to_string()),
         };
         if !matches!(record, Value::Object(_) | Value::Array(_)) {
-            let message = format!("expected a record (an object), got {}", record.kind());
-            return Row::new(place, Report::error(message));
+            return task.unreadable(place, format!("expected a record (an object), got {}", record.kind()));
         }
         let id = task.id.find(record).and_then(id_of);
         let actual = task.actual.find(record);
         let expected = task.expected.find(record);
-        let found = Found { readable: true, actual: actual.is_some(), expected: expected.is_some(), id: id.is_some() };
+        let mut found = Found {
+            readable: true,
+            actual: actual.is_some(),
+            expected: expected.is_some(),
+            id: id.is_some(),
+            groups: 0,
+        };
+        let mut group = Key::default();
+        for (place, field) in task.group_by.iter().enumerate() {
+            let value = field.find(record);
+            found.groups |= u32::from(value.is_some()).checked_shl(place as u32).unwrap_or(0);
+            group.push(value.unwrap_or(Value::Null));
+        }
         let (actual, expected) = (actual.unwrap_or(Value::Null), expected.unwrap_or(Value::Null));
         let scored = score_values(task.options, (actual, reader), (expected, reader), scratch);
         let report = scored.unwrap_or_else(|(side, error)| {
@@ -108,7 +141,7 @@ impl Worker {
             };
             Report::error(field.locate(error).to_string())
         });
-        Row { id: id.unwrap_or(Id::of_place(place)), place, report, found }
+        Row { id: id.unwrap_or(Id::of_place(place)), place, group: group.into(), report, found }
     }
 }
 
@@ -160,6 +193,19 @@ pub struct Found {
     pub actual: bool,
     pub expected: bool,
     pub id: bool,
+    /// Of the fields to group by, a bit for each.
+    pub groups: u32,
+}
+
+impl Found {
+    /// Was there one of the fields that are needed, by its place among them?
+    pub fn has(self, place: usize) -> bool {
+        match place {
+            0 => self.actual,
+            1 => self.expected,
+            _ => self.groups.checked_shr(place as u32 - 2).is_some_and(|bits| bits & 1 == 1),
+        }
+    }
 }
 
 impl BitOrAssign for Found {
@@ -168,6 +214,7 @@ impl BitOrAssign for Found {
         self.actual |= other.actual;
         self.expected |= other.expected;
         self.id |= other.id;
+        self.groups |= other.groups;
     }
 }
 

@@ -10,6 +10,7 @@ use callmatch_core::{
     report::{Counts, Difference, Part, Report},
     score::{Id, Row},
     show::Shown,
+    summary,
     value::MAX_DEPTH,
 };
 use pyo3::{
@@ -20,7 +21,7 @@ use pyo3::{
     types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 
-use crate::write;
+use crate::{summary::Summaries, write};
 
 /// The columns, in the order in which they are written to files.
 pub const COLUMNS: &[&str] = &[
@@ -48,6 +49,8 @@ pub struct Batch {
     /// Where the rows come from; None for objects in memory.
     pub file: Option<Arc<str>>,
     pub rows: Vec<Row>,
+    /// The fields that the rows are grouped by.
+    pub by: Arc<[String]>,
     /// How much of all files had been read, before it was decompressed.
     #[pyo3(get)]
     pub bytes_read: u64,
@@ -105,36 +108,11 @@ impl Batch {
         }
     }
 
-    /// How often each verdict and each kind of difference came up, and the sums of precision, recall and F1 over the rows
-    /// that passed or failed.
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut verdicts = vec![0usize; Verdict::ALL.len()];
-        let mut kinds = vec![0usize; DifferenceKind::ALL.len()];
-        let mut sums = [0.0; 3];
-        for Row { report, .. } in &self.rows {
-            verdicts[report.verdict as usize] += 1;
-            if let Some(difference) = &report.difference {
-                kinds[difference.kind as usize] += 1;
-            }
-            if let (Some(_), Some(counts)) = (report.score(), report.counts()) {
-                sums[0] += counts.precision();
-                sums[1] += counts.recall();
-                sums[2] += counts.f1();
-            }
-        }
-        let dict = PyDict::new(py);
-        for (word, count) in Verdict::WORDS.iter().zip(verdicts) {
-            dict.set_item(word, count)?;
-        }
-        let found = PyDict::new(py);
-        for (word, count) in DifferenceKind::WORDS.iter().zip(kinds).filter(|pair| pair.1 > 0) {
-            found.set_item(word, count)?;
-        }
-        dict.set_item("difference_kinds", found)?;
-        for (name, sum) in ["precision", "recall", "f1"].into_iter().zip(sums) {
-            dict.set_item(name, sum)?;
-        }
-        Ok(dict)
+    /// The rows summed up, in groups too where they were read with fields to group by.
+    fn summaries(&self) -> Summaries {
+        let mut summaries = summary::Summaries::new(self.by.clone());
+        self.rows.iter().for_each(|row| summaries.add(&row.group, &row.report));
+        Summaries(summaries)
     }
 }
 

@@ -3,15 +3,17 @@
 use std::{
     io,
     path::PathBuf,
-    sync::{Mutex, atomic::Ordering},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
 use callmatch_core::{
+    error::Error,
     field::Field,
     files::{Next, Scorer},
     options::Options,
-    score::Task,
+    score::{MOST_FIELDS, Task},
+    show,
     source::Progress,
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
@@ -24,6 +26,8 @@ const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 #[pyclass(frozen, module = "callmatch._core")]
 pub struct FileScorer {
     options: Options,
+    /// The fields that the rows are grouped by.
+    by: Arc<[String]>,
     progress: Progress,
     /// The process whose threads do the work; a fork of it has none of them.
     process: u32,
@@ -37,14 +41,26 @@ struct State {
 
 #[pymethods]
 impl FileScorer {
-    /// `threads`: 0 for as many as there are cores.
+    /// `threads`: 0 for as many as there are cores. `group_by`: fields that the rows are grouped by.
     #[new]
-    fn new(trajectory: &Trajectory, actual: &str, expected: &str, id: &str, threads: usize) -> Self {
+    #[pyo3(signature = (trajectory, actual, expected, id, threads, group_by = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        trajectory: &Trajectory,
+        actual: &str,
+        expected: &str,
+        id: &str,
+        threads: usize,
+        group_by: Vec<String>,
+    ) -> PyResult<Self> {
+        check_fields(py, &group_by)?;
         let [actual, expected, id] = [actual, expected, id].map(Field::parse);
         let options = trajectory.options;
-        let scorer = Scorer::new(Task { options, actual, expected, id }, threads);
+        let fields = group_by.iter().map(|field| Field::parse(field)).collect();
+        let scorer = Scorer::new(Task { options, actual, expected, id, group_by: fields }, threads);
         let state = State { scorer, path: PathBuf::new() };
-        FileScorer { options, progress: Progress::default(), process: std::process::id(), state: Mutex::new(state) }
+        let (progress, process, state) = (Progress::default(), std::process::id(), Mutex::new(state));
+        Ok(FileScorer { options, by: group_by.into(), progress, process, state })
     }
 
     /// Go on with a file; `-` is standard input.
@@ -67,7 +83,8 @@ impl FileScorer {
                 Next::End => return Ok(None),
             };
             let bytes_read = self.progress.load(Ordering::Relaxed);
-            return Ok(Some(Batch { options: self.options, file: Some(chunk.file), rows: chunk.rows, bytes_read }));
+            let (options, file, rows, by) = (self.options, Some(chunk.file), chunk.rows, self.by.clone());
+            return Ok(Some(Batch { options, file, rows, by, bytes_read }));
         }
     }
 
@@ -76,6 +93,17 @@ impl FileScorer {
         let finished = self.state.lock().map_err(|_| poisoned())?.scorer.finish();
         finished.map_err(|error| errors::to_python(py, &error))
     }
+}
+
+/// Refuse fields that rows can't be grouped by.
+pub fn check_fields(py: Python<'_>, group_by: &[String]) -> PyResult<()> {
+    let twice = (1..).zip(group_by).find(|(next, field)| group_by.iter().skip(*next).any(|other| other == *field));
+    let message = match twice {
+        Some((_, field)) => format!("group_by: {} is there twice", show::in_a_sentence(field)),
+        None if group_by.len() > MOST_FIELDS => format!("group_by: rows are grouped by at most {MOST_FIELDS} fields"),
+        None => return Ok(()),
+    };
+    Err(errors::to_python(py, &Error::value(message)))
 }
 
 fn poisoned() -> PyErr {

@@ -10,6 +10,7 @@ mod plain;
 mod read;
 mod request;
 mod store;
+mod summary;
 mod trace;
 mod trajectory;
 mod write;
@@ -35,6 +36,8 @@ mod core {
     use crate::mentions::mentions;
     #[pymodule_export]
     use crate::store::{TraceStore, trace_formats};
+    #[pymodule_export]
+    use crate::summary::{Summaries, Summary};
     #[pymodule_export]
     use crate::trace::{find, read_messages, read_tool_calls, read_value};
     #[pymodule_export]

@@ -192,7 +192,8 @@ impl TraceStore {
             parts.collect::<Vec<_>>()
         });
         let options = trajectory.options;
-        Ok(Batch { options, file: None, rows: parts.into_iter().flatten().collect(), bytes_read: 0 })
+        let rows = parts.into_iter().flatten().collect();
+        Ok(Batch { options, file: None, rows, by: Arc::default(), bytes_read: 0 })
     }
 
     /// The files, each with its name and its format; None where nothing is in it that could be read.

@@ -1,6 +1,6 @@
 //! `_core.Trajectory`: holding tool calls against expectations, one trace or many.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use callmatch_core::{
     call::{self, Reader},
@@ -82,7 +82,7 @@ impl Trajectory {
             (pool, ..) => self.score_objects(pool.as_ref(), tool_calls, expected)?,
         };
         let rows = (0..).zip(reports).map(|(place, report)| Row::new(place, report)).collect();
-        Ok(Batch { options: self.options, file: None, rows, bytes_read: 0 })
+        Ok(Batch { options: self.options, file: None, rows, by: Arc::default(), bytes_read: 0 })
     }
 }
 

@@ -14,19 +14,22 @@ use std::{
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use bumpalo::Bump;
 use callmatch_core::{
     call::Reader,
     error::{self, Error},
     options::Options,
     report::Report,
     score::{Side, Worker, score_values},
+    show,
+    summary::{Key, Summaries},
     text::Text,
 };
 use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
-use pyo3_arrow::{PyRecordBatchReader, input::AnyRecordBatch};
+use pyo3_arrow::{PyRecordBatchReader, error::PyArrowError, input::AnyRecordBatch};
 use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
-use crate::{errors, trajectory::Trajectory};
+use crate::{errors, files::check_fields, trajectory::Trajectory};
 
 /// Rows that come out as one batch.
 const ROWS: usize = 2048;
@@ -35,10 +38,13 @@ const ROWS: usize = 2048;
 /// enough for the cores to share these evenly.
 const SHARE: usize = 256;
 
+/// More memory than this isn't kept while values to group by are read.
+const MOST_KEPT: usize = 1 << 20;
+
 /// Score each row of a table: the calls in one of its columns against those expected in another. Columns of the table may be
-/// kept beside the scores.
+/// kept beside the scores. The rows are summed up on the way, in groups too where there are columns to group by.
 #[pyfunction]
-#[pyo3(signature = (trajectory, table, *, actual, expected, keep, columns, threads))]
+#[pyo3(signature = (trajectory, table, *, actual, expected, keep, columns, threads, group_by = Vec::new()))]
 #[expect(clippy::too_many_arguments, reason = "by keyword")]
 pub fn score_table(
     py: Python<'_>,
@@ -49,28 +55,16 @@ pub fn score_table(
     keep: Vec<String>,
     columns: Vec<String>,
     threads: usize,
+    group_by: Vec<String>,
 ) -> PyResult<ScoreStream> {
     let rows = table.into_reader()?;
-    let names: Vec<String> = rows.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let place = |name: &str, of: &str| {
-        let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut places = (0..names.len()).filter(|place| names.get(*place).is_some_and(|known| known == name));
-        match (places.next(), places.next()) {
-            (Some(place), None) => Ok(place),
-            (Some(_), Some(_)) => Err(Error::value(format!(
-                "{of}: the table has several columns {}",
-                callmatch_core::show::in_a_sentence(name)
-            ))),
-            (None, _) => Err(Error::value(error::one_of(&format!("{of}: a column of the table"), name, &known))),
-        }
-    };
+    let schema = rows.schema();
     let placed = || {
-        let keep: Result<Vec<usize>, Error> = keep.iter().map(|name| place(name, "keep")).collect();
-        Ok((place(actual, "tool_calls")?, place(expected, "expected_tool_calls")?, keep?))
+        let keep = keep.iter().map(|name| place(&schema, name, "keep")).collect::<Result<Vec<_>, _>>()?;
+        Ok((place(&schema, actual, "tool_calls")?, place(&schema, expected, "expected_tool_calls")?, keep))
     };
     let (actual, expected, keep) = placed().map_err(|error: Error| errors::to_python(py, &error))?;
     for place in [actual, expected] {
-        let schema = rows.schema();
         let field = schema.field(place);
         values::readable(field.data_type()).map_err(|kind| {
             let what = "JSON text, or lists of structs with name and arguments";
@@ -79,14 +73,42 @@ pub fn score_table(
         })?;
     }
     let columns = columns::Wanted::named(&columns).map_err(|error| errors::to_python(py, &error))?;
-    let kept = keep.iter().map(|place| rows.schema().fields().get(*place).cloned()).collect::<Option<Vec<_>>>();
-    let fields: Vec<Arc<Field>> = kept.unwrap_or_default().into_iter().chain(columns.fields()).collect();
-    let schema = Arc::new(Schema::new(fields));
-    let task = Task { options: trajectory.options, actual, expected, keep, columns, schema };
-    let column_names = task.schema.fields().iter().map(|field| field.name().clone()).collect();
-    let scored = Scored { rows, task, threads, pool: None, done: 0, ready: VecDeque::new() };
-    Ok(ScoreStream { column_names, scored: Mutex::new(Some(scored)) })
+    let kept = keep.iter().filter_map(|place| schema.fields().get(*place).cloned());
+    let fields: Vec<Arc<Field>> = kept.chain(columns.fields()).collect();
+    let column_names = fields.iter().map(|field| field.name().clone()).collect();
+    let (options, by, schema) = (trajectory.options, Arc::default(), Arc::new(Schema::new(fields)));
+    let task = Task { options, actual, expected, groups: Vec::new(), by, keep, columns, schema };
+    let told = Told::default();
+    let scored = Scored {
+        rows,
+        task,
+        threads,
+        pool: None,
+        done: 0,
+        ready: VecDeque::new(),
+        summaries: None,
+        told: told.clone(),
+    };
+    let stream = ScoreStream { column_names, scored: Mutex::new(Some(scored)), told };
+    stream.group_by(py, group_by)?;
+    Ok(stream)
 }
+
+/// The place of a column in a table; `of` is what asks for it.
+fn place(schema: &Schema, name: &str, of: &str) -> Result<usize, Error> {
+    let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let mut places = known.iter().enumerate().filter(|(_, known)| **known == name).map(|(place, _)| place);
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (Some(_), Some(_)) => {
+            Err(Error::value(format!("{of}: the table has several columns {}", show::in_a_sentence(name))))
+        }
+        (None, _) => Err(Error::value(error::one_of(&format!("{of}: a column of the table"), name, &known))),
+    }
+}
+
+/// What a stream tells when its end is reached.
+type Told = Arc<Mutex<Option<Summaries>>>;
 
 /// The scores of a table, to be read once.
 #[pyclass(frozen, module = "callmatch._core")]
@@ -94,6 +116,7 @@ pub struct ScoreStream {
     #[pyo3(get)]
     column_names: Vec<String>,
     scored: Mutex<Option<Scored>>,
+    told: Told,
 }
 
 #[pymethods]
@@ -104,10 +127,50 @@ impl ScoreStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let scored = self.scored.lock().ok().and_then(|mut scored| scored.take());
-        let scored = scored.ok_or_else(|| PyRuntimeError::new_err("these scores were read already"))?;
+        let scored = self.take().ok_or_else(read_already)?;
         let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(scored)))?;
         reader.call_method1(intern!(py, "__arrow_c_stream__"), (requested_schema,))
+    }
+
+    /// Whether all scores were read.
+    #[getter]
+    fn at_end(&self) -> bool {
+        self.told.lock().is_ok_and(|told| told.is_some())
+    }
+
+    /// Before the scores are read, say by which columns of the table the rows are grouped.
+    fn group_by(&self, py: Python<'_>, group_by: Vec<String>) -> PyResult<()> {
+        check_fields(py, &group_by)?;
+        let mut unread = self.scored.lock().map_err(|_| read_already())?;
+        let scored = unread.as_mut().ok_or_else(read_already)?;
+        let schema = scored.rows.schema();
+        let places = group_by.iter().map(|name| place(&schema, name, "group_by")).collect::<Result<Vec<_>, _>>();
+        scored.task.groups = places.map_err(|error| errors::to_python(py, &error))?;
+        scored.task.by = group_by.into();
+        scored.summaries = Some(Summaries::new(scored.task.by.clone()));
+        Ok(())
+    }
+
+    /// The rows summed up. If the scores were not read, the rows are scored now, and no column is made.
+    fn summaries(&self, py: Python<'_>) -> PyResult<crate::summary::Summaries> {
+        if let Some(mut scored) = self.take() {
+            while scored.sum_up_next().map_err(PyArrowError::from)? {
+                py.check_signals()?;
+            }
+        }
+        let told = self.told.lock().ok().and_then(|told| told.clone());
+        let unread = || PyRuntimeError::new_err("these scores were not read to their end, so they are not summed up");
+        told.map(crate::summary::Summaries).ok_or_else(unread)
+    }
+}
+
+fn read_already() -> PyErr {
+    PyRuntimeError::new_err("these scores were read already")
+}
+
+impl ScoreStream {
+    fn take(&self) -> Option<Scored> {
+        self.scored.lock().ok().and_then(|mut scored| scored.take())
     }
 }
 
@@ -116,7 +179,10 @@ struct Task {
     /// The places of columns in the table.
     actual: usize,
     expected: usize,
+    groups: Vec<usize>,
     keep: Vec<usize>,
+    /// The names of the columns that rows are grouped by.
+    by: Arc<[String]>,
     columns: columns::Wanted,
     schema: SchemaRef,
 }
@@ -132,6 +198,9 @@ struct Scored {
     /// How many rows were scored.
     done: usize,
     ready: VecDeque<RecordBatch>,
+    /// Of the rows that were scored; None if some rows could not be.
+    summaries: Option<Summaries>,
+    told: Told,
 }
 
 impl RecordBatchReader for Scored {
@@ -145,54 +214,87 @@ impl Iterator for Scored {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() {
-            let batch = match self.rows.next()? {
-                Ok(batch) => batch,
-                Err(error) => return Some(Err(error)),
-            };
-            // Whoever asks may hold the interpreter's lock, which is not needed here.
-            match Python::attach(|py| py.detach(|| self.score(&batch))) {
+            match self.score_next(Task::columns).transpose()? {
                 Ok(parts) => self.ready.extend(parts),
                 Err(error) => return Some(Err(error)),
             }
-            self.done += batch.num_rows();
         }
         self.ready.pop_front().map(Ok)
     }
 }
 
 impl Scored {
-    fn score(&mut self, batch: &RecordBatch) -> Result<Vec<RecordBatch>, ArrowError> {
-        let starts: Vec<usize> = (0..batch.num_rows()).step_by(ROWS).collect();
-        let part = |start: &usize| batch.slice(*start, ROWS.min(batch.num_rows() - start));
-        let (task, before) = (&self.task, self.done);
-        if self.threads == 1 || batch.num_rows() <= SHARE {
-            let mut worker = Worker::default();
-            return starts.iter().map(|start| task.score(&part(start), before + start, &mut worker)).collect();
-        }
-        let pool = match &self.pool {
-            Some(pool) => pool,
-            None => {
-                let made = ThreadPoolBuilder::new().num_threads(self.threads).build();
-                self.pool.insert(made.map_err(|error| ArrowError::ExternalError(Box::new(error)))?)
+    /// Score the next rows for the sake of their summary; false at the end of the table.
+    fn sum_up_next(&mut self) -> Result<bool, ArrowError> {
+        Ok(self.score_next(|_, _, _| Ok(()))?.is_some())
+    }
+
+    /// Score the next rows, sum them up, and make something of the reports of each part of them. At the end of the table,
+    /// the summaries are told.
+    fn score_next<T: Send>(&mut self, make: impl Make<T>) -> Result<Option<Vec<T>>, ArrowError> {
+        let Some(batch) = self.rows.next() else {
+            if let (Ok(mut told), Some(summaries)) = (self.told.lock(), self.summaries.take()) {
+                *told = Some(summaries);
             }
+            return Ok(None);
         };
-        let one = |start: &usize| task.score_shared(&part(start), before + start);
-        pool.install(|| starts.par_iter().with_max_len(1).map(one).collect())
+        // Whoever asks may hold the interpreter's lock, which is not needed here.
+        let parts = batch.and_then(|batch| Python::attach(|py| py.detach(|| self.score(&batch, make))));
+        if parts.is_err() {
+            self.summaries = None;
+        }
+        parts.map(Some)
+    }
+
+    fn score<T: Send>(&mut self, batch: &RecordBatch, make: impl Make<T>) -> Result<Vec<T>, ArrowError> {
+        let (task, before) = (&self.task, self.done);
+        let starts: Vec<usize> = (0..batch.num_rows()).step_by(ROWS).collect();
+        let part = |start: usize| batch.slice(start, ROWS.min(batch.num_rows() - start));
+        let finished = |part: &RecordBatch, reports: &[Report]| -> Result<_, ArrowError> {
+            Ok((task.sum_up(part, reports), make(task, part, reports)?))
+        };
+        let parts = if self.threads == 1 || batch.num_rows() <= SHARE {
+            let mut worker = Worker::default();
+            let one = |start: &usize| {
+                let part = part(*start);
+                let reports = (0..part.num_rows()).map(|row| task.report(&part, before + start, row, &mut worker));
+                finished(&part, &reports.collect::<Vec<_>>())
+            };
+            starts.iter().map(one).collect::<Result<Vec<_>, ArrowError>>()?
+        } else {
+            let pool = match &self.pool {
+                Some(pool) => pool,
+                None => {
+                    let made = ThreadPoolBuilder::new().num_threads(self.threads).build();
+                    self.pool.insert(made.map_err(|error| ArrowError::ExternalError(Box::new(error)))?)
+                }
+            };
+            let one = |start: &usize| {
+                let part = part(*start);
+                let rows = (0..part.num_rows()).into_par_iter().with_min_len(SHARE);
+                let report = |worker: &mut Worker, row| task.report(&part, before + start, row, worker);
+                finished(&part, &rows.map_init(Worker::default, report).collect::<Vec<_>>())
+            };
+            pool.install(|| starts.par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>, ArrowError>>())?
+        };
+        self.done += batch.num_rows();
+        let mut made = Vec::with_capacity(parts.len());
+        for (summaries, part) in parts {
+            if let Some(all) = &mut self.summaries {
+                all.merge(&summaries);
+            }
+            made.push(part);
+        }
+        Ok(made)
     }
 }
 
+/// What is made of the reports of some rows.
+trait Make<T>: Fn(&Task, &RecordBatch, &[Report]) -> Result<T, ArrowError> + Send + Sync {}
+
+impl<T, F: Fn(&Task, &RecordBatch, &[Report]) -> Result<T, ArrowError> + Send + Sync> Make<T> for F {}
+
 impl Task {
-    fn score(&self, part: &RecordBatch, before: usize, worker: &mut Worker) -> Result<RecordBatch, ArrowError> {
-        self.columns(part, &(0..part.num_rows()).map(|row| self.report(part, before, row, worker)).collect::<Vec<_>>())
-    }
-
-    /// The same, by the threads of a pool.
-    fn score_shared(&self, part: &RecordBatch, before: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = (0..part.num_rows()).into_par_iter().with_min_len(SHARE);
-        let each = rows.map_init(Worker::default, |worker, row| self.report(part, before, row, worker));
-        self.columns(part, &each.collect::<Vec<_>>())
-    }
-
     fn columns(&self, part: &RecordBatch, reports: &[Report]) -> Result<RecordBatch, ArrowError> {
         let kept = self.keep.iter().map(|place| part.column(*place).clone());
         let columns: Vec<ArrayRef> = kept.chain(self.columns.arrays(reports, self.options)).collect();
@@ -211,6 +313,26 @@ impl Task {
             let error = error.at_index(before + row).at_key(Text::from(schema.field(of).name().as_str()));
             Report::error(error.to_string())
         })
+    }
+
+    fn sum_up(&self, part: &RecordBatch, reports: &[Report]) -> Summaries {
+        let mut summaries = Summaries::new(self.by.clone());
+        let (mut key, mut bump) = (Key::default(), Bump::new());
+        for (row, report) in reports.iter().enumerate() {
+            key.clear();
+            for (place, name) in self.groups.iter().zip(self.by.iter()) {
+                match values::at(part.column(*place), row, &bump) {
+                    Ok(value) => key.push(value),
+                    // The rows are scored all the same.
+                    Err(error) => summaries.refuse(format!("group by {}: {error}", show::in_a_sentence(name))),
+                }
+            }
+            summaries.add(key.as_bytes(), report);
+            if bump.allocated_bytes() > MOST_KEPT {
+                bump.reset();
+            }
+        }
+        summaries
     }
 
     fn score_row(
