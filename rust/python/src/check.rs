@@ -30,11 +30,12 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple},
 };
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
+use rayon::{ThreadPool, prelude::*};
 
 use crate::{
     batch::IdObject,
     errors, read,
+    threads::threads,
     trajectory::{JsonText, texts},
     write,
 };
@@ -85,11 +86,11 @@ impl ToolCheck {
     /// One row for each request; what is wrong with a request is its row's error.
     fn check_many(&self, requests: &Bound<'_, PyTuple>) -> PyResult<CheckBatch> {
         let py = requests.py();
-        let pool = (requests.len() >= FEWEST_SHARED).then(|| ThreadPoolBuilder::new().build()).transpose();
+        let pool = (requests.len() >= FEWEST_SHARED).then(|| threads(0)).transpose();
         let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let reports = match (&pool, texts(requests)) {
             (Some(pool), Some(texts)) => self.check_texts(py, pool, &texts)?,
-            (pool, _) => self.check_objects(pool.as_ref(), requests)?,
+            (pool, _) => self.check_objects(pool.as_deref(), requests)?,
         };
         let row = |(place, report): (u64, Result<Report, String>)| {
             report.map_or_else(|error| Row::error(place, error), |report| Row::of_batch(place, report))

@@ -11,6 +11,7 @@ mod read;
 mod request;
 mod store;
 mod summary;
+mod threads;
 mod trace;
 mod trajectory;
 mod write;

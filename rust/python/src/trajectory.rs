@@ -19,9 +19,9 @@ use pyo3::{
     pybacked::{PyBackedBytes, PyBackedStr},
     types::{PyBytes, PyString, PyTuple},
 };
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
+use rayon::{ThreadPool, prelude::*};
 
-use crate::{batch, batch::Batch, errors, read, write};
+use crate::{batch, batch::Batch, errors, read, threads::threads, write};
 
 /// How calls are matched. Stateless, and shared by any number of threads.
 #[pyclass(frozen, module = "callmatch._core")]
@@ -75,11 +75,11 @@ impl Trajectory {
     /// One row for each pair of lists; what is wrong with a row is that row's error.
     fn evaluate_batch(&self, tool_calls: &Bound<'_, PyTuple>, expected: &Bound<'_, PyTuple>) -> PyResult<Batch> {
         let py = tool_calls.py();
-        let pool = (tool_calls.len() >= FEWEST_SHARED).then(|| ThreadPoolBuilder::new().build()).transpose();
+        let pool = (tool_calls.len() >= FEWEST_SHARED).then(|| threads(0)).transpose();
         let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let reports = match (&pool, texts(tool_calls), texts(expected)) {
             (Some(pool), Some(actual), Some(expected)) => self.score_texts(py, pool, &actual, &expected)?,
-            (pool, ..) => self.score_objects(pool.as_ref(), tool_calls, expected)?,
+            (pool, ..) => self.score_objects(pool.as_deref(), tool_calls, expected)?,
         };
         let rows = (0..).zip(reports).map(|(place, report)| Row::new(place, report)).collect();
         Ok(Batch { options: self.options, file: None, rows, by: Arc::default(), bytes_read: 0 })

@@ -27,9 +27,9 @@ use callmatch_core::{
 };
 use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
 use pyo3_arrow::{PyRecordBatchReader, error::PyArrowError, input::AnyRecordBatch};
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
+use rayon::prelude::*;
 
-use crate::{errors, files::check_fields, trajectory::Trajectory};
+use crate::{errors, files::check_fields, threads::threads, trajectory::Trajectory};
 
 /// Rows that come out as one batch.
 const ROWS: usize = 2048;
@@ -79,16 +79,7 @@ pub fn score_table(
     let (options, by, schema) = (trajectory.options, Arc::default(), Arc::new(Schema::new(fields)));
     let task = Task { options, actual, expected, groups: Vec::new(), by, keep, columns, schema };
     let told = Told::default();
-    let scored = Scored {
-        rows,
-        task,
-        threads,
-        pool: None,
-        done: 0,
-        ready: VecDeque::new(),
-        summaries: None,
-        told: told.clone(),
-    };
+    let scored = Scored { rows, task, threads, done: 0, ready: VecDeque::new(), summaries: None, told: told.clone() };
     let stream = ScoreStream { column_names, scored: Mutex::new(Some(scored)), told };
     stream.group_by(py, group_by)?;
     Ok(stream)
@@ -193,8 +184,6 @@ struct Scored {
     task: Task,
     /// 0 for as many as there are cores.
     threads: usize,
-    /// Made for the first batch that is worth it, and not shared: a fork of this process would wait for threads that it has not.
-    pool: Option<ThreadPool>,
     /// How many rows were scored.
     done: usize,
     ready: VecDeque<RecordBatch>,
@@ -262,13 +251,7 @@ impl Scored {
             };
             starts.iter().map(one).collect::<Result<Vec<_>, ArrowError>>()?
         } else {
-            let pool = match &self.pool {
-                Some(pool) => pool,
-                None => {
-                    let made = ThreadPoolBuilder::new().num_threads(self.threads).build();
-                    self.pool.insert(made.map_err(|error| ArrowError::ExternalError(Box::new(error)))?)
-                }
-            };
+            let pool = threads(self.threads).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
             let one = |start: &usize| {
                 let part = part(*start);
                 let rows = (0..part.num_rows()).into_par_iter().with_min_len(SHARE);

@@ -1,0 +1,31 @@
+//! The threads that share work.
+
+use std::{
+    mem, process,
+    sync::{Arc, Mutex},
+};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+/// So many threads; for 0 one for each core, which are kept for the next time.
+pub fn threads(count: usize) -> Result<Arc<ThreadPool>, ThreadPoolBuildError> {
+    /// With the process that they are of. A fork has none of the threads of its parent, and would wait for them for ever.
+    static KEPT: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+
+    let made = || ThreadPoolBuilder::new().num_threads(count).build().map(Arc::new);
+    if count != 0 {
+        return made();
+    }
+    // In a fork, whoever held the lock may be gone.
+    let Ok(mut kept) = KEPT.try_lock() else { return made() };
+    let process = process::id();
+    match &*kept {
+        Some((of, threads)) if *of == process => Ok(threads.clone()),
+        _ => {
+            let threads = made()?;
+            // Those of the parent can't be told to stop.
+            mem::forget(kept.replace((process, threads.clone())));
+            Ok(threads)
+        }
+    }
+}
