@@ -7,12 +7,16 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
+/// The stack of a thread. `read.rs` wants to have 2 MiB of it left: with less, every row would get a stack of its own, and pages
+/// of it from the system.
+const STACK: usize = 8 << 20;
+
 /// So many threads; for 0 one for each core, which are kept for the next time.
 pub fn threads(count: usize) -> Result<Arc<ThreadPool>, ThreadPoolBuildError> {
     /// With the process that they are of. A fork has none of the threads of its parent, and would wait for them for ever.
     static KEPT: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-    let made = || ThreadPoolBuilder::new().num_threads(count).build().map(Arc::new);
+    let made = || ThreadPoolBuilder::new().num_threads(count).stack_size(STACK).build().map(Arc::new);
     if count != 0 {
         return made();
     }
