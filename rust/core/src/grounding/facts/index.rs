@@ -28,7 +28,7 @@ pub struct Index<'a> {
 
 impl<'a> Index<'a> {
     pub fn new(facts: &[Fact<'a>], bump: &'a Bump) -> Self {
-        let mut numbers = ArenaVec::with_capacity_in(facts.len(), bump);
+        let mut numbers = Vec::with_capacity(facts.len());
         let mut distinct = ArenaVec::with_capacity_in(facts.len(), bump);
         let mut dates = ArenaVec::new_in(bump);
         let mut days = ArenaVec::new_in(bump);
@@ -48,7 +48,7 @@ impl<'a> Index<'a> {
             match fact.what {
                 What::Number(number) => {
                     for reading in number.readings {
-                        numbers.push((float(reading.value), index));
+                        numbers.push(ordered(float(reading.value), index));
                     }
                     if let Some(Unit::Measure(name)) = number.unit
                         && !measures.contains(&name)
@@ -65,7 +65,8 @@ impl<'a> Index<'a> {
                 What::Id(_) | What::Email(_) | What::Url(_) | What::Quote(_) => {}
             }
         }
-        numbers.sort_unstable_by_key(|&(value, fact)| order(value, fact));
+        numbers.sort_unstable();
+        let numbers = bump.alloc_slice_fill_iter(numbers.into_iter().map(value_and_fact));
         let sure = numbers.iter().filter(|(_, fact)| facts.get(*fact as usize).is_some_and(|fact| !fact.loose));
         distinct.extend(sure.map(|(value, _)| *value));
         distinct.dedup();
@@ -73,7 +74,7 @@ impl<'a> Index<'a> {
         days.sort_unstable();
         times.sort_unstable();
         Index {
-            numbers: numbers.into_bump_slice(),
+            numbers,
             distinct: distinct.into_bump_slice(),
             dates: dates.into_bump_slice(),
             days: days.into_bump_slice(),
@@ -140,11 +141,17 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Values in the order of `f64::total_cmp`, and facts of the same value in their own, as one number, which sorts fast.
-fn order(value: f64, fact: u32) -> u128 {
+const SIGN: u64 = 1 << 63;
+
+/// A value and its fact as one number, which sorts fast: in the order of `f64::total_cmp`, and facts of the same value in their own.
+fn ordered(value: f64, fact: u32) -> u128 {
     let bits = value.to_bits();
-    let ordered = if value.is_sign_negative() { !bits } else { bits | 1 << 63 };
-    u128::from(ordered) << 32 | u128::from(fact)
+    u128::from(if bits & SIGN == 0 { bits | SIGN } else { !bits }) << 32 | u128::from(fact)
+}
+
+fn value_and_fact(ordered: u128) -> (f64, u32) {
+    let bits = (ordered >> 32) as u64;
+    (f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN }), ordered as u32)
 }
 
 fn between<T: Ord + Copy>(sorted: &[(T, u32)], low: T, high: T) -> &[(T, u32)] {

@@ -5,7 +5,11 @@ use std::sync::LazyLock;
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use foldhash::{HashMap, HashSet};
 
-use super::{super::scan::Unit, super::settings::Settings, measure};
+use super::{
+    super::{request::utf8, scan::Unit, settings::Settings},
+    measure,
+};
+use crate::text::Text;
 
 const LEAVES: &str = include_str!("../words/leaves.txt");
 
@@ -119,9 +123,21 @@ impl Key<'_> {
     pub const NONE: Key<'static> = Key { words: &[], words_id: 0, traits: Traits::NONE, unit: None, hinted: false };
 }
 
+/// A key by its name, and which one was asked for after it the last time: the items of a list have the same keys in the same order.
+struct Known<'a> {
+    name: &'a str,
+    key: &'a Key<'a>,
+    next: usize,
+}
+
 /// The keys of a request, which come again and again.
 pub struct Keys<'a, 's> {
-    known: HashMap<&'a str, Key<'a>>,
+    known: Vec<Known<'a>>,
+    by_name: HashMap<&'a str, usize>,
+    /// The one that was asked for last.
+    last: usize,
+    /// The words of keys by their ids.
+    words: Vec<&'a [&'a str]>,
     ids: HashMap<&'a [&'a str], u32>,
     settings: &'s Settings,
     bump: &'a Bump,
@@ -129,16 +145,46 @@ pub struct Keys<'a, 's> {
 
 impl<'a, 's> Keys<'a, 's> {
     pub fn new(settings: &'s Settings, bump: &'a Bump) -> Self {
-        Keys { known: HashMap::default(), ids: HashMap::default(), settings, bump }
+        Keys {
+            known: Vec::new(),
+            by_name: HashMap::default(),
+            last: 0,
+            words: vec![&[]],
+            ids: HashMap::default(),
+            settings,
+            bump,
+        }
     }
 
-    pub fn get(&mut self, key: &'a str) -> Key<'a> {
-        if let Some(known) = self.known.get(key) {
-            return *known;
+    /// A key and its name in UTF-8.
+    pub fn get(&mut self, name: Text<'a>) -> (&'a str, &'a Key<'a>) {
+        let next = self.known.get(self.last).map_or(0, |last| last.next);
+        if let (Text::Utf8(bytes), Some(known)) = (name, self.known.get(next))
+            && known.name.as_bytes() == bytes
+        {
+            self.last = next;
+            return (known.name, known.key);
         }
-        let read = self.read(key);
-        self.known.insert(key, read);
-        read
+        let name = utf8(name, self.bump);
+        let place = match self.by_name.get(name) {
+            Some(place) => *place,
+            None => {
+                let key = self.bump.alloc(self.read(name));
+                self.known.push(Known { name, key, next: 0 });
+                self.by_name.insert(name, self.known.len() - 1);
+                self.known.len() - 1
+            }
+        };
+        if let Some(last) = self.known.get_mut(self.last) {
+            last.next = place;
+        }
+        self.last = place;
+        self.known.get(place).map_or((name, &Key::NONE), |known| (known.name, known.key))
+    }
+
+    /// The words of all keys, by their ids.
+    pub fn words(&self) -> &'a [&'a [&'a str]] {
+        self.bump.alloc_slice_copy(&self.words)
     }
 
     fn read(&mut self, key: &'a str) -> Key<'a> {
@@ -163,8 +209,13 @@ impl<'a, 's> Keys<'a, 's> {
     }
 
     fn id(&mut self, words: &'a [&'a str]) -> u32 {
-        let next = self.ids.len() as u32 + 1;
-        if words.is_empty() { 0 } else { *self.ids.entry(words).or_insert(next) }
+        if words.is_empty() {
+            return 0;
+        }
+        *self.ids.entry(words).or_insert_with(|| {
+            self.words.push(words);
+            self.words.len() as u32 - 1
+        })
     }
 }
 

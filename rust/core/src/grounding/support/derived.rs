@@ -885,6 +885,13 @@ impl Calendar {
             times: Some(Vec::new()),
             durations: Some(Vec::new()),
         };
+        let durations: Vec<&str> = facts
+            .index
+            .measures()
+            .iter()
+            .copied()
+            .filter(|measure| units::dimension(Unit::Measure(measure)) == "time")
+            .collect();
         for fact in facts.facts {
             let Some(leaf) = facts.leaf(fact.leaf) else { continue };
             if let What::Date(date) | What::Moment(date, _) = fact.what
@@ -903,11 +910,11 @@ impl Calendar {
                 What::Time(time) | What::Moment(_, time) => {
                     push(&mut calendar.times, (minutes(time), fact.leaf), MOST_TIMES_OF_DAY);
                 }
-                What::Number(Number { readings: [reading, ..], unit: Some(unit), .. })
-                    if !fact.loose && units::dimension(unit) == "time" =>
+                What::Number(Number { readings: [reading, ..], unit: Some(Unit::Measure(measure)), .. })
+                    if !fact.loose && durations.contains(&measure) =>
                 {
-                    let minutes =
-                        units::convert(reading.value, unit, Unit::Measure("minute")).and_then(|value| value.to_i64());
+                    let minutes = units::convert(reading.value, Unit::Measure(measure), Unit::Measure("minute"))
+                        .and_then(|value| value.to_i64());
                     if let Some(minutes) = minutes {
                         push(&mut calendar.durations, (minutes, fact.leaf), MOST_TIMES_OF_DAY);
                     }
