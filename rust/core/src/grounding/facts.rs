@@ -22,7 +22,11 @@ use super::{
 use crate::value::Value;
 
 pub use index::{Index, float};
-pub use keys::Traits;
+pub use keys::{PerKey, Traits};
+
+/// Room for most JSON pointers.
+const USUAL_STEPS: usize = 8;
+const USUAL_POINTER: usize = 64;
 
 /// `Leaf::call` and `Node::call` of what belongs to no call: the query, the context.
 pub const NO_CALL: u32 = u32::MAX;
@@ -159,7 +163,7 @@ impl<'a> Facts<'a> {
     /// Where a leaf stands in the request: an RFC 6901 JSON pointer. What was found in a text has the pointer of the text.
     pub fn pointer(&self, leaf: u32) -> Option<String> {
         let found = self.leaf(leaf)?;
-        let mut steps = Vec::new();
+        let mut steps = Vec::with_capacity(USUAL_STEPS);
         let mut key = found.key;
         for (_, node) in self.around(leaf) {
             if node.embedded {
@@ -194,7 +198,9 @@ impl<'a> Facts<'a> {
     /// `steps` from the inside out; `root` is the key of the outermost.
     fn written(&self, call: u32, side: Side, root: Step<'_>, steps: &[Step<'_>]) -> String {
         let of_call = |call: &Call<'_>, key: &str| {
-            let mut out = format!("/tool_trace/{}", call.index);
+            let mut out = String::with_capacity(USUAL_POINTER);
+            out.push_str("/tool_trace");
+            push(&mut out, Step::Index(call.index as u32));
             push(&mut out, Step::Key(key));
             out
         };

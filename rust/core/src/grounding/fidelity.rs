@@ -29,7 +29,7 @@ use self::{
     counts::Lists,
     coverage::Told,
     direction::Sign,
-    lexicon::{Kind, lexicon},
+    lexicon::{Kind, Kinds, Meaning, lexicon},
     records::Records,
     series::Tables,
     slots::{Reader, Slots, Target},
@@ -122,7 +122,9 @@ struct Judge<'j, 'a> {
     records: Records,
     tables: Tables,
     lists: Lists,
-    meanings: Vec<lexicon::Meaning>,
+    /// Of each token.
+    meanings: Vec<Meaning>,
+    kinds: Vec<Kinds>,
     /// What is looked for once, where it is asked for: the only rank, and which facts a time may follow from.
     rank: OnceCell<Option<u32>>,
     times: OnceCell<Times>,
@@ -167,9 +169,10 @@ impl<'j, 'a> Judge<'j, 'a> {
                 .iter()
                 .map(|token| match token.kind {
                     TokenKind::Word => lexicon().meaning(token.lower),
-                    _ => lexicon::Meaning::default(),
+                    _ => Meaning::default(),
                 })
                 .collect(),
+            kinds: scan.tokens.iter().map(|token| lexicon().kinds(token.lower)).collect(),
             rank: OnceCell::new(),
             times: OnceCell::new(),
             operands: OnceCell::new(),
@@ -189,6 +192,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             slots: &self.slots,
             records: &self.records,
             meanings: &self.meanings,
+            kinds: &self.kinds,
             last_slot: Cell::new(None),
         };
         let mut findings = Vec::new();

@@ -219,6 +219,30 @@ impl<'a, 's> Keys<'a, 's> {
     }
 }
 
+/// What is found out of the words of a key, once for each key.
+pub struct PerKey<T>(Vec<Option<T>>);
+
+impl<T> Default for PerKey<T> {
+    fn default() -> Self {
+        PerKey(Vec::new())
+    }
+}
+
+impl<T> PerKey<T> {
+    pub fn get_or_insert_with(&mut self, words_id: u32, find_out: impl FnOnce() -> T) -> &mut T {
+        let place = words_id as usize;
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
+        }
+        self.0[place].get_or_insert_with(find_out)
+    }
+
+    /// What was found out, in the order of the ids.
+    pub fn into_values(self) -> impl Iterator<Item = T> {
+        self.0.into_iter().flatten()
+    }
+}
+
 /// The words of a key: split at case, digits and punctuation, in lower case. `getHTTPStatus2xx` is [get, http, status, 2, xx].
 pub fn words<'a>(key: &str, bump: &'a Bump) -> &'a [&'a str] {
     #[derive(Clone, Copy, PartialEq)]

@@ -86,6 +86,16 @@ pub enum Kind {
     Reckoned = 1 << 19,
 }
 
+/// All kinds that a word is of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kinds(u32);
+
+impl Kinds {
+    pub fn has(self, kind: Kind) -> bool {
+        self.0 & kind as u32 != 0
+    }
+}
+
 impl Kind {
     fn of_section(name: &str) -> Option<Kind> {
         Some(match name {
@@ -116,7 +126,7 @@ impl Kind {
 
 pub struct Lexicon {
     same: HashMap<&'static str, Meaning>,
-    kinds: HashMap<&'static str, u32>,
+    kinds: HashMap<&'static str, Kinds>,
     /// By the dimension of a unit.
     implied: HashMap<&'static str, Vec<Meaning>>,
     /// Most (or least), and what of.
@@ -185,7 +195,7 @@ impl Lexicon {
             for word in line.split_whitespace() {
                 match Kind::of_section(section) {
                     None => lexicon.same.entry(word).or_default().add(hash(first)),
-                    Some(kind) => *lexicon.kinds.entry(word).or_default() |= kind as u32,
+                    Some(kind) => lexicon.kinds.entry(word).or_default().0 |= kind as u32,
                 }
             }
         }
@@ -235,8 +245,12 @@ impl Lexicon {
         self.beginnings.contains(word)
     }
 
+    pub fn kinds(&self, word: &str) -> Kinds {
+        self.kinds.get(word).copied().unwrap_or_default()
+    }
+
     pub fn is(&self, word: &str, kind: Kind) -> bool {
-        self.kinds.get(word).is_some_and(|kinds| kinds & kind as u32 != 0)
+        self.kinds(word).has(kind)
     }
 }
 

@@ -11,11 +11,11 @@ use std::{
 use foldhash::{HashMap, HashMapExt};
 
 use super::{
-    lexicon::{Concept, Kind, Meaning, lexicon},
+    lexicon::{Concept, Kind, Kinds, Meaning, lexicon},
     records::{Named, Records},
 };
 use crate::grounding::{
-    facts::{Fact, Facts, Leaf, Step, Traits},
+    facts::{Fact, Facts, Leaf, PerKey, Step, Traits},
     scan::{Mention, Number, Run, Scan, Span, Token, TokenKind, Unit, What},
     units,
 };
@@ -61,19 +61,22 @@ impl Slots {
     pub fn new(facts: &Facts<'_>, results: &[u32], aliases: &std::collections::BTreeMap<String, Vec<String>>) -> Self {
         let mut out = Slots { slots: Vec::new(), by_concept: HashMap::new() };
         // A key that says something by itself is one slot; one that doesn't ("value") is one with what is around it.
-        let mut known: HashMap<(u32, Option<u32>), Option<u32>> = HashMap::new();
-        let mut saying: HashMap<u32, bool> = HashMap::new();
+        let mut saying: PerKey<bool> = PerKey::default();
+        let mut known: PerKey<Option<u32>> = PerKey::default();
+        let mut known_in: HashMap<(u32, Option<u32>), Option<u32>> = HashMap::new();
         for &index in results {
             let Some(leaf) = facts.leaf(index) else { continue };
             if leaf.technical || leaf.traits.has(Traits::IGNORED) || !facts.facts_of(index).iter().any(is_value) {
                 continue;
             }
-            let says = *saying.entry(leaf.words_id).or_insert_with(|| says_something(leaf.words));
-            let around = if says { None } else { leaf.node };
-            let slot = *known.entry((leaf.words_id, around)).or_insert_with(|| {
+            let new = || {
                 let needs = needs(leaf, facts);
                 (!needs.is_empty() && out.slots.len() < MOST_SLOTS).then(|| out.add(needs))
-            });
+            };
+            let slot = *match *saying.get_or_insert_with(leaf.words_id, || says_something(leaf.words)) {
+                true => known.get_or_insert_with(leaf.words_id, new),
+                false => known_in.entry((leaf.words_id, leaf.node)).or_insert_with(new),
+            };
             if let Some(slot) = slot.and_then(|slot| out.slots.get_mut(slot as usize))
                 && slot.leaves.len() < MOST_LEAVES
             {
@@ -231,6 +234,7 @@ pub struct Reader<'r, 'a> {
     pub records: &'r Records,
     /// Of each token.
     pub meanings: &'r [Meaning],
+    pub kinds: &'r [Kinds],
     /// The mention that a slot was looked for last, and the slot: it is asked for more than once.
     pub last_slot: Cell<Option<(Span, FoundSlot)>>,
 }
@@ -256,6 +260,11 @@ impl<'a> Reader<'_, 'a> {
         self.token(index).map_or("", |token| token.lower)
     }
 
+    /// Is a token a word of this kind?
+    pub fn is(&self, index: u32, kind: Kind) -> bool {
+        self.kinds.get(index as usize).is_some_and(|kinds| kinds.has(kind))
+    }
+
     /// The words behind a number that say what it counts: "18-point", "12 assists per game".
     pub fn behind(&self, mention: &Mention<'_>) -> Run {
         let end = self.scan.clauses.get(mention.clause as usize).map_or(0, |clause| clause.tokens.end);
@@ -265,7 +274,7 @@ impl<'a> Reader<'_, 'a> {
             let Some(token) = self.token(index) else { break };
             let hyphen =
                 token.kind == TokenKind::Punctuation && matches!(token.lower, "-" | "‑" | "–") && index == first;
-            if token.mention.is_some() || (token.kind != TokenKind::Word && !hyphen) || ends_a_noun(token.lower) {
+            if token.mention.is_some() || (token.kind != TokenKind::Word && !hyphen) || self.is(index, Kind::EndsNoun) {
                 break;
             }
             index += 1;
@@ -377,9 +386,9 @@ impl<'a> Reader<'_, 'a> {
         (behind.first..behind.end + 8)
             .take_while(|&index| {
                 let word = self.lower(index);
-                !(ends_a_noun(word) && word != "and" || matches!(word, "." | ";" | ":" | "("))
+                !(self.is(index, Kind::EndsNoun) && word != "and" || matches!(word, "." | ";" | ":" | "("))
             })
-            .any(|index| lexicon().is(self.lower(index), Kind::Feat))
+            .any(|index| self.is(index, Kind::Feat))
     }
 
     /// Does the clause say that a number may be of more than one record, of another time, or a difference?
@@ -389,13 +398,12 @@ impl<'a> Reader<'_, 'a> {
         let of_the_slot = |index: u32| {
             self.meanings.get(index as usize).is_some_and(|meaning| slot.needs.iter().any(|need| need.shares(meaning)))
         };
-        (clause.tokens.first..clause.tokens.end)
-            .any(|index| lexicon().is(self.lower(index), Kind::Group) && !of_the_slot(index))
+        (clause.tokens.first..clause.tokens.end).any(|index| self.is(index, Kind::Group) && !of_the_slot(index))
     }
 
     /// "by 5", "5 more", "up 5": by how much, not how much.
     pub fn is_a_change(&self, mention: &Mention<'_>) -> bool {
-        let near = |index: u32| lexicon().is(self.lower(index), Kind::Change);
+        let near = |index: u32| self.is(index, Kind::Change);
         let first = mention.tokens.first;
         // "nine points over the Celtics"
         let over = matches!(self.lower(self.behind(mention).end), "over" | "above" | "below" | "ahead" | "behind");
@@ -467,7 +475,7 @@ impl<'a> Reader<'_, 'a> {
     /// Is there no word behind a number that it could count?
     pub fn counts_nothing(&self, mention: &Mention<'_>) -> bool {
         let behind = self.behind(mention);
-        (behind.first..behind.end).all(|index| is_small_word(self.lower(index)))
+        (behind.first..behind.end).all(|index| self.is(index, Kind::Beside))
     }
 
     /// "54:48"
@@ -719,14 +727,4 @@ fn same_kind(told: &Number<'_>, fact: &Number<'_>) -> bool {
         (Some(_), Some(_)) => false,
         _ => true,
     }
-}
-
-/// Behind such a word no noun goes on.
-pub fn ends_a_noun(word: &str) -> bool {
-    lexicon().is(word, Kind::EndsNoun)
-}
-
-/// It may stand behind a number without being what is counted.
-fn is_small_word(word: &str) -> bool {
-    lexicon().is(word, Kind::Beside)
 }
