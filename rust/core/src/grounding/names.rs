@@ -352,7 +352,9 @@ pub fn mentions<'a>(scan: &Scan<'a>) -> Vec<Mention<'a>> {
         let run = run.trim_matches('_');
         let code = start > 0 && byte(start - 1) == b'`' && matches!(byte(place), b'`' | b'(');
         let called = byte(place) == b'(';
-        if other_script && !code {
+        // Most words are no names.
+        let is_word = || run.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+        if !code && (other_script || !called && is_word()) {
             continue;
         }
         if let Some(shape) = shape_of(run, code || called) {

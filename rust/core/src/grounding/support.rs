@@ -153,11 +153,11 @@ fn says(mention: &Mention<'_>, facts: &Facts<'_>, fact: &Fact<'_>) -> Option<Say
     let leaf = facts.leaf(fact.leaf)?;
     match (mention.what, fact.what) {
         (What::Number(number), What::Number(found)) => {
-            let measures: &[&'static str] = match found.unit {
-                Some(Unit::Measure(name)) => &[name],
-                _ => &[],
+            let measure = match found.unit {
+                Some(unit @ Unit::Measure(name)) => Some((name, units::dimension(unit))),
+                _ => None,
             };
-            let sought = numbers::sought(&number, measures);
+            let sought = numbers::sought(&number, measure.as_slice());
             let pairs = sought.iter().flat_map(|sought| found.readings.iter().map(move |reading| (sought, reading)));
             pairs
                 .filter_map(|(sought, reading)| {

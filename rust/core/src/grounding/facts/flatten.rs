@@ -96,10 +96,14 @@ pub fn facts<'a>(request: &Request<'a>, outcomes: &[Outcome], settings: &Setting
 }
 
 fn scalars(value: Value<'_>, levels: usize) -> usize {
+    let inside = |value| match value {
+        Value::Array(_) | Value::Object(_) => scalars(value, levels - 1),
+        _ => 1,
+    };
     match value {
         _ if levels == 0 => 1,
-        Value::Array(items) => items.iter().map(|&item| scalars(item, levels - 1)).sum::<usize>().max(1),
-        Value::Object(members) => members.iter().map(|member| scalars(member.value, levels - 1)).sum::<usize>().max(1),
+        Value::Array(items) => items.iter().map(|&item| inside(item)).sum::<usize>().max(1),
+        Value::Object(members) => members.iter().map(|member| inside(member.value)).sum::<usize>().max(1),
         _ => 1,
     }
 }

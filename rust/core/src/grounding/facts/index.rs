@@ -4,7 +4,10 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 use rust_decimal::{Decimal, prelude::ToPrimitive};
 
 use super::{
-    super::scan::{Date, Time, Unit, What},
+    super::{
+        scan::{Date, Time, Unit, What},
+        units,
+    },
     Fact,
 };
 
@@ -22,8 +25,8 @@ pub struct Index<'a> {
     days: &'a [((i8, i8), u32)],
     /// Hour and minute.
     times: &'a [((i8, i8), u32)],
-    /// Units of measure that there are.
-    measures: &'a [&'static str],
+    /// Units of measure that there are, and what they measure.
+    measures: &'a [(&'static str, &'static str)],
 }
 
 impl<'a> Index<'a> {
@@ -33,7 +36,7 @@ impl<'a> Index<'a> {
         let mut dates = ArenaVec::new_in(bump);
         let mut days = ArenaVec::new_in(bump);
         let mut times = ArenaVec::new_in(bump);
-        let mut measures: ArenaVec<'_, &'static str> = ArenaVec::new_in(bump);
+        let mut measures: ArenaVec<'_, (&'static str, &'static str)> = ArenaVec::new_in(bump);
         for (index, fact) in facts.iter().enumerate() {
             let index = index as u32;
             let mut day = |date: Date| {
@@ -50,10 +53,10 @@ impl<'a> Index<'a> {
                     for reading in number.readings {
                         numbers.push(ordered(float(reading.value), index));
                     }
-                    if let Some(Unit::Measure(name)) = number.unit
-                        && !measures.contains(&name)
+                    if let Some(unit @ Unit::Measure(name)) = number.unit
+                        && !measures.iter().any(|(known, _)| *known == name)
                     {
-                        measures.push(name);
+                        measures.push((name, units::dimension(unit)));
                     }
                 }
                 What::Date(date) => day(date),
@@ -104,7 +107,7 @@ impl<'a> Index<'a> {
         below(high.next_up()).saturating_sub(below(low))
     }
 
-    pub fn measures(&self) -> &'a [&'static str] {
+    pub fn measures(&self) -> &'a [(&'static str, &'static str)] {
         self.measures
     }
 

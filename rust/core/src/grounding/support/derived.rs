@@ -6,7 +6,6 @@
 
 use std::{
     cell::{Cell, OnceCell},
-    collections::BTreeMap,
     sync::LazyLock,
 };
 
@@ -430,11 +429,10 @@ impl<'a> Lists<'_, 'a> {
                 };
                 known.0 += 1;
             }
-            let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
-            for (times, leaf) in texts.into_values().chain(others.into_values()) {
-                firsts.entry(times).and_modify(|first| *first = leaf.min(*first)).or_insert(leaf);
-            }
-            Counts { lengths, longest_of_scalars, alike: firsts.into_iter().collect(), calls }
+            let mut alike: Vec<(u32, u32)> = texts.into_values().chain(others.into_values()).collect();
+            alike.sort_unstable();
+            alike.dedup_by_key(|(times, _)| *times);
+            Counts { lengths, longest_of_scalars, alike, calls }
         })
     }
 
@@ -890,13 +888,8 @@ impl Calendar {
             times: Some(Vec::new()),
             durations: Some(Vec::new()),
         };
-        let durations: Vec<&str> = facts
-            .index
-            .measures()
-            .iter()
-            .copied()
-            .filter(|measure| units::dimension(Unit::Measure(measure)) == "time")
-            .collect();
+        let measures = facts.index.measures().iter();
+        let durations: Vec<&str> = measures.filter(|(_, of)| *of == "time").map(|(name, _)| *name).collect();
         for fact in facts.facts {
             let Some(leaf) = facts.leaf(fact.leaf) else { continue };
             if let What::Date(date) | What::Moment(date, _) = fact.what
