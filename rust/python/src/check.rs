@@ -54,6 +54,9 @@ thread_local! {
 
 /// A batch of fewer requests isn't worth other threads.
 const FEWEST_SHARED: usize = 16;
+/// The stack of a thread, for each of which `read.rs` wants to have 2 MiB left: with less, every request would get a stack of
+/// its own, and pages of it from the system.
+const STACK: usize = 8 << 20;
 /// How many requests are checked before signals (Ctrl-C) are looked at.
 const AT_A_TIME: usize = 1 << 10;
 /// How long a wait for rows may last before signals (Ctrl-C) are looked at.
@@ -85,7 +88,8 @@ impl ToolCheck {
     /// One row for each request; what is wrong with a request is its row's error.
     fn check_many(&self, requests: &Bound<'_, PyTuple>) -> PyResult<CheckBatch> {
         let py = requests.py();
-        let pool = (requests.len() >= FEWEST_SHARED).then(|| ThreadPoolBuilder::new().build()).transpose();
+        let pool = || ThreadPoolBuilder::new().stack_size(STACK).build();
+        let pool = (requests.len() >= FEWEST_SHARED).then(pool).transpose();
         let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let reports = match (&pool, texts(requests)) {
             (Some(pool), Some(texts)) => self.check_texts(py, pool, &texts)?,

@@ -157,6 +157,11 @@ impl<'j, 'a> Judge<'j, 'a> {
         let numbers = scan.mentions.iter().any(|mention| matches!(mention.what, What::Number(_) | What::Time(_)))
             || scan.tokens.iter().any(|token| lexicon().superlative(token.lower).is_some());
         let for_numbers: &[u32] = if numbers { &results } else { &[] };
+        let said = scan.tokens.iter().map(|token| match token.kind {
+            TokenKind::Word => lexicon().said(token.lower),
+            _ => (Meaning::default(), lexicon().kinds(token.lower)),
+        });
+        let (meanings, kinds) = said.unzip();
         let failed: foldhash::HashSet<u32> =
             facts.leaves.iter().filter(|leaf| leaf.failed).map(|leaf| leaf.call).collect();
         Judge {
@@ -164,15 +169,8 @@ impl<'j, 'a> Judge<'j, 'a> {
             records: Records::new(scan, facts, &results, &wording),
             tables: Tables::new(facts, for_numbers),
             lists: Lists::new(facts, &|call| failed.contains(&call)),
-            meanings: scan
-                .tokens
-                .iter()
-                .map(|token| match token.kind {
-                    TokenKind::Word => lexicon().meaning(token.lower),
-                    _ => Meaning::default(),
-                })
-                .collect(),
-            kinds: scan.tokens.iter().map(|token| lexicon().kinds(token.lower)).collect(),
+            meanings,
+            kinds,
             rank: OnceCell::new(),
             times: OnceCell::new(),
             operands: OnceCell::new(),

@@ -349,7 +349,7 @@ pub fn mentions<'a>(scan: &Scan<'a>) -> Vec<Mention<'a>> {
         }
         let in_link = links.peek().is_some_and(|link| (link.span.start as usize) < place);
         let Some(run) = text.get(start..place).filter(|_| !in_link) else { continue };
-        let run = run.trim_matches('_');
+        let run = if run.starts_with('_') || run.ends_with('_') { run.trim_matches('_') } else { run };
         let code = start > 0 && byte(start - 1) == b'`' && matches!(byte(place), b'`' | b'(');
         let called = byte(place) == b'(';
         // Most words are no names.
@@ -460,6 +460,14 @@ mod tests {
         }
         for name in ["run_sql", "http_request", "python", "execute", "fx", "cart", "tickets", "", "🙂", "mcp"] {
             assert_eq!(Deed::of(name), Deed::Anything, "{name}");
+        }
+    }
+
+    /// So that nothing else has to be looked up.
+    #[test]
+    fn sources_are_words() {
+        for word in LISTS.sources_said.keys() {
+            assert!(word.starts_with(char::is_alphabetic), "{word}");
         }
     }
 

@@ -330,6 +330,10 @@ impl<'a> Reader<'a> {
 
     /// A payload, with the JSON in its texts parsed.
     fn payload(self, value: Value<'a>, index: usize, key: &str, odd: &mut Odd) -> Value<'a> {
+        // Most payloads are as they should be, which one walk tells.
+        if is_plain(value, MOST_LEVELS) {
+            return value;
+        }
         let value = self.bounded(value, index, key, odd);
         let decoded = match value {
             Value::Text(text) => self.of_text(text, MOST_DECODED, 0, true),
@@ -481,13 +485,23 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Is it an object or a list that nests no deeper than this, and says no JSON?
+fn is_plain(value: Value<'_>, levels: usize) -> bool {
+    let Some(levels) = levels.checked_sub(1) else { return false };
+    let inside = |value| match value {
+        Value::Null | Value::True | Value::False | Value::Int(_) | Value::Float(_) | Value::Big(_) => true,
+        Value::Array(_) | Value::Object(_) => is_plain(value, levels),
+        Value::Text(_) | Value::Foreign(_) => !says_json(value),
+    };
+    match value {
+        Value::Array(items) => items.iter().all(|&item| inside(item)),
+        Value::Object(members) => members.iter().all(|member| inside(member.value)),
+        _ => false,
+    }
+}
+
 /// Is there a text in it that may be JSON text (or something that is no JSON value)?
 fn says_json(value: Value<'_>) -> bool {
-    // Most values are numbers, for which a call would take longer than the look.
-    let inside = |value| match value {
-        Value::Null | Value::True | Value::False | Value::Int(_) | Value::Float(_) => false,
-        other => says_json(other),
-    };
     match value {
         Value::Text(Text::Utf8(bytes) | Text::Latin1(bytes)) => match bytes.first() {
             Some(b'{' | b'[') => true,
@@ -497,8 +511,8 @@ fn says_json(value: Value<'_>) -> bool {
             _ => false,
         },
         Value::Text(text) => text.code_points().next().is_some_and(|point| point == 0x7b || point == 0x5b),
-        Value::Array(items) => items.iter().any(|&item| inside(item)),
-        Value::Object(members) => members.iter().any(|member| inside(member.value)),
+        Value::Array(items) => items.iter().any(|&item| says_json(item)),
+        Value::Object(members) => members.iter().any(|member| says_json(member.value)),
         Value::Foreign(_) => true,
         _ => false,
     }

@@ -1,6 +1,6 @@
 //! What the key of a value says of it: its words, and what these are known for.
 
-use std::sync::LazyLock;
+use std::{cell::RefCell, sync::LazyLock};
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use foldhash::{HashMap, HashSet};
@@ -188,24 +188,19 @@ impl<'a, 's> Keys<'a, 's> {
     }
 
     fn read(&mut self, key: &'a str) -> Key<'a> {
-        // A header may have its unit in brackets: "Temperature (°C)", "price [USD]".
-        let (name, inside) = match key.split_once(['(', '[']) {
-            Some((name, inside)) if !name.trim().is_empty() => (name, Some(inside.trim_end_matches([')', ']', ' ']))),
-            _ => (key, None),
-        };
-        let words = words(name, self.bump);
-        let mut traits = traits(words);
+        let read = spelled(key, |spelled| {
+            let words = spelled.words.iter().map(|word| &*self.bump.alloc_str(word));
+            (&*self.bump.alloc_slice_fill_iter(words), spelled.traits, spelled.unit, spelled.scale)
+        });
+        let (words, mut traits, unit, scale) = read;
         if self.settings.ignore_keys.iter().any(|ignored| ignored == key) {
             traits = traits.and(Traits::IGNORED).and(Traits::TECHNICAL);
         }
         let hint = self.settings.unit_hints.get(key).and_then(|hint| measure::unit(hint));
-        let mut unit = hint.or_else(|| inside.and_then(measure::unit)).or_else(|| suffix(words));
-        if unit.is_none()
-            && let Some((in_many, currency)) = words.last().and_then(|word| scaled_currency(word))
-        {
-            (unit, traits) = (Some(currency), traits.and(in_many));
+        if hint.is_none() {
+            traits = traits.and(scale);
         }
-        Key { words, words_id: self.id(words), traits, unit, hinted: hint.is_some() }
+        Key { words, words_id: self.id(words), traits, unit: hint.or(unit), hinted: hint.is_some() }
     }
 
     fn id(&mut self, words: &'a [&'a str]) -> u32 {
@@ -216,6 +211,62 @@ impl<'a, 's> Keys<'a, 's> {
             self.words.push(words);
             self.words.len() as u32 - 1
         })
+    }
+}
+
+/// What a key says as it is spelled, whatever the settings are.
+struct Spelled {
+    words: Box<[Box<str>]>,
+    traits: Traits,
+    unit: Option<Unit<'static>>,
+    /// How many of its unit it counts in, where no hint says otherwise: `revenue_musd`.
+    scale: Traits,
+}
+
+/// So many keys are kept in each thread, and none that is longer.
+const MOST_KEPT: usize = 4096;
+const LONGEST_KEPT: usize = 64;
+
+thread_local! {
+    /// A key takes long to read, and requests of one tool have the same keys again and again.
+    static SPELLED: RefCell<HashMap<Box<str>, Spelled>> = RefCell::default();
+}
+
+fn spelled<T>(key: &str, using: impl FnOnce(&Spelled) -> T) -> T {
+    if key.len() > LONGEST_KEPT {
+        return using(&Spelled::read(key));
+    }
+    SPELLED.with_borrow_mut(|kept| {
+        if !kept.contains_key(key) {
+            if kept.len() >= MOST_KEPT {
+                kept.clear();
+            }
+            kept.insert(key.into(), Spelled::read(key));
+        }
+        match kept.get(key) {
+            Some(spelled) => using(spelled),
+            None => using(&Spelled::read(key)),
+        }
+    })
+}
+
+impl Spelled {
+    fn read(key: &str) -> Self {
+        // A header may have its unit in brackets: "Temperature (°C)", "price [USD]".
+        let (name, inside) = match key.split_once(['(', '[']) {
+            Some((name, inside)) if !name.trim().is_empty() => (name, Some(inside.trim_end_matches([')', ']', ' ']))),
+            _ => (key, None),
+        };
+        let bump = Bump::new();
+        let words = words(name, &bump);
+        let unit = inside.and_then(measure::unit).or_else(|| suffix(words));
+        let (scale, unit) = match (unit, words.last()) {
+            (None, Some(word)) => {
+                scaled_currency(word).map_or((Traits::NONE, None), |(scale, unit)| (scale, Some(unit)))
+            }
+            (unit, _) => (Traits::NONE, unit),
+        };
+        Spelled { words: words.iter().map(|word| Box::from(*word)).collect(), traits: traits(words), unit, scale }
     }
 }
 

@@ -142,7 +142,7 @@ const LONGEST_KEPT: usize = 32;
 
 thread_local! {
     /// Stems take long to find, and texts and keys have the same words again and again.
-    static MEANINGS: RefCell<HashMap<Box<str>, Meaning>> = RefCell::new(HashMap::new());
+    static SAID: RefCell<HashMap<Box<str>, (Meaning, Kinds)>> = RefCell::new(HashMap::new());
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(include_str!("../words/keys.txt")));
@@ -204,19 +204,24 @@ impl Lexicon {
 
     /// `word` is in lower case.
     pub fn meaning(&self, word: &str) -> Meaning {
+        self.said(word).0
+    }
+
+    /// What a word means, and all kinds that it is of.
+    pub fn said(&self, word: &str) -> (Meaning, Kinds) {
         if word.len() > LONGEST_KEPT {
-            return self.look_up(word);
+            return (self.look_up(word), self.kinds(word));
         }
-        MEANINGS.with_borrow_mut(|kept| {
-            if let Some(meaning) = kept.get(word) {
-                return *meaning;
+        SAID.with_borrow_mut(|kept| {
+            if let Some(said) = kept.get(word) {
+                return *said;
             }
-            let meaning = self.look_up(word);
+            let said = (self.look_up(word), self.kinds(word));
             if kept.len() >= MOST_KEPT {
                 kept.clear();
             }
-            kept.insert(word.into(), meaning);
-            meaning
+            kept.insert(word.into(), said);
+            said
         })
     }
 

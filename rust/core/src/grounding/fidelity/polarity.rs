@@ -128,6 +128,11 @@ fn yes_or_no(value: Value<'_>, text: &str) -> Option<bool> {
         Value::True => Some(true),
         Value::False => Some(false),
         _ => {
+            // Most texts begin with another letter.
+            let first = text.chars().find(|c| c.is_alphanumeric())?;
+            if !matches!(first, 'y' | 'Y' | 't' | 'T' | 'n' | 'N' | 'f' | 'F') {
+                return None;
+            }
             let word = text.trim_matches(|c: char| !c.is_alphanumeric());
             let is = |one: &&str| word.eq_ignore_ascii_case(one);
             if ["yes", "true"].iter().any(is) {

@@ -8,10 +8,7 @@ use std::{
 use foldhash::{HashMap, HashMapExt};
 use rust_decimal::Decimal;
 
-use super::{
-    lexicon::{Kind, lexicon},
-    slots::Reader,
-};
+use super::{lexicon::Kind, slots::Reader};
 use crate::grounding::{
     facts::{Facts, Leaf, Step},
     scan::{Date, Hedge, Mention, What},
@@ -478,10 +475,10 @@ fn extreme_word(reader: &Reader<'_, '_>, mention: &Mention<'_>) -> Option<(bool,
             return None;
         }
         let of = reader.lower(index + 1) == "of" || reader.lower(index + 2) == "of";
-        if lexicon().is(word, Kind::Most) && word != "top" || matches!(word, "high" | "top") && of {
+        if reader.is(index, Kind::Most) && word != "top" || matches!(word, "high" | "top") && of {
             return Some((true, index));
         }
-        if lexicon().is(word, Kind::Least) || word == "low" && of {
+        if reader.is(index, Kind::Least) || word == "low" && of {
             return Some((false, index));
         }
     }

@@ -126,31 +126,25 @@ impl Slots {
 
     /// The only slot whose words are all in `words`.
     pub fn only_of(&self, words: &[Meaning]) -> Option<&Slot> {
-        match self.covered(words).as_slice() {
-            [slot] => self.slots.get(*slot as usize),
-            _ => None,
-        }
+        self.slots.get(self.covered(words.iter().copied())? as usize)
     }
 
-    /// The slots whose words are all in `words`; of those, the ones with the most words.
-    fn covered(&self, words: &[Meaning]) -> Vec<u32> {
-        let mut best = 0;
-        let mut out: Vec<u32> = Vec::new();
-        for concept in words.iter().flat_map(Meaning::iter) {
+    /// The slot whose words are all in `words`; of several, the one with the most words, if there is only one.
+    fn covered(&self, words: impl Iterator<Item = Meaning> + Clone) -> Option<u32> {
+        let (mut best, mut only, mut several) = (0, None, false);
+        for concept in words.clone().flat_map(|word| word.iter()) {
             for &index in self.by_concept.get(&concept).map(Vec::as_slice).unwrap_or_default() {
                 let Some(slot) = self.slots.get(index as usize) else { continue };
-                let covered = slot.needs.iter().all(|need| words.iter().any(|word| word.shares(need)));
-                if !covered || slot.needs.len() < best || out.contains(&index) {
+                if slot.needs.len() < best || only == Some(index) {
                     continue;
                 }
-                if slot.needs.len() > best {
-                    best = slot.needs.len();
-                    out.clear();
+                if slot.needs.iter().all(|need| words.clone().any(|word| word.shares(need))) {
+                    several = slot.needs.len() == best;
+                    (best, only) = (slot.needs.len(), Some(index));
                 }
-                out.push(index);
             }
         }
-        out
+        only.filter(|_| !several)
     }
 }
 
@@ -301,11 +295,16 @@ impl<'a> Reader<'_, 'a> {
         Run { first: index, end: mention.tokens.first }
     }
 
-    fn meanings_of(&self, run: Run) -> Vec<Meaning> {
+    fn meanings_of(&self, run: Run) -> impl Iterator<Item = Meaning> + Clone {
         (run.first..run.end)
             .filter(|&index| self.token(index).is_some_and(|token| token.kind == TokenKind::Word))
             .filter_map(|index| self.meanings.get(index as usize).copied())
-            .collect()
+    }
+
+    /// The slot that words lead to, and how many words that slot has.
+    fn led_to(&self, words: impl Iterator<Item = Meaning> + Clone) -> Option<(u32, usize)> {
+        let slot = self.slots.covered(words)?;
+        Some((slot, self.slots.slots.get(slot as usize)?.needs.len()))
     }
 
     /// Which slot the words around a number lead to.
@@ -332,17 +331,14 @@ impl<'a> Reader<'_, 'a> {
             .get(mention.core.end as usize..)
             .and_then(|rest| rest.chars().next())
             .is_some_and(char::is_alphabetic);
-        let mut own = if joined { Vec::new() } else { self.meanings_of(mention.tokens) };
-        own.extend(self.meanings_of(behind));
-        if let [slot] = self.slots.covered(&own).as_slice() {
-            return Some((*slot, Side::Behind));
+        let itself = if joined { Run { first: 0, end: 0 } } else { mention.tokens };
+        if let Some((slot, _)) = self.led_to(self.meanings_of(itself).chain(self.meanings_of(behind))) {
+            return Some((slot, Side::Behind));
         }
         // "14 on hand": the key itself has a word behind which no noun goes on.
         let further = Run { first: mention.tokens.end, end: mention.tokens.end + 2 };
-        if let [slot] = self.slots.covered(&self.meanings_of(further)).as_slice()
-            && self.slots.slots.get(*slot as usize).is_some_and(|slot| slot.needs.len() > 1)
-        {
-            return Some((*slot, Side::Behind));
+        if let Some((slot, 2..)) = self.led_to(self.meanings_of(further)) {
+            return Some((slot, Side::Behind));
         }
         // "3 tickets": what is counted is no slot, so what stands before is about something else.
         if !self.counts_nothing(mention) {
@@ -353,20 +349,19 @@ impl<'a> Reader<'_, 'a> {
         if !money && self.follows_a_capital(mention) {
             return None;
         }
-        let mut before = self.meanings_of(self.before(mention));
-        if let [slot] = self.slots.covered(&before).as_slice() {
-            return Some((*slot, Side::Before));
+        let before = self.meanings_of(self.before(mention));
+        if let Some((slot, _)) = self.led_to(before.clone()) {
+            return Some((slot, Side::Before));
         }
         // "Adults pay €14" is about the price of adults: what the unit says counts, where other words say more.
         if let What::Number(Number { unit: Some(unit), .. }) = mention.what
-            && !before.is_empty()
+            && before.clone().next().is_some()
         {
-            before.extend(lexicon().implied(units::dimension(unit)));
-            if let [slot] = self.slots.covered(&before).as_slice()
-                && (self.slots.slots.get(*slot as usize).is_some_and(|slot| slot.needs.len() > 1)
-                    || !self.records.in_sentence(mention.sentence).is_empty())
+            let implied = lexicon().implied(units::dimension(unit)).iter().copied();
+            if let Some((slot, words)) = self.led_to(before.chain(implied))
+                && (words > 1 || !self.records.in_sentence(mention.sentence).is_empty())
             {
-                return Some((*slot, Side::Before));
+                return Some((slot, Side::Before));
             }
         }
         None
@@ -539,7 +534,7 @@ impl<'a> Reader<'_, 'a> {
     fn qualified(&self, tokens: Run, leaves: &[u32]) -> Vec<u32> {
         let clause = self.token(tokens.first).and_then(|token| self.scan.clauses.get(token.clause as usize));
         let Some(clause) = clause else { return leaves.to_vec() };
-        let words = self.meanings_of(clause.tokens);
+        let words: Vec<Meaning> = self.meanings_of(clause.tokens).collect();
         let mut known = Known { words: &words, counts: Vec::new() };
         let scores: Vec<usize> = leaves.iter().map(|&leaf| self.words_around(leaf, &mut known)).collect();
         let best = scores.iter().copied().max().unwrap_or_default();
@@ -647,8 +642,7 @@ impl<'a> Reader<'_, 'a> {
     /// "10 km", where the value has no unit: whether they are the same, nobody knows. Where the unit is what the key is called, it is.
     pub fn has_an_unknown_unit(&self, mention: &Mention<'_>, slot: &Slot, leaf: u32) -> bool {
         let What::Number(told) = mention.what else { return false };
-        let called =
-            || self.meanings_of(mention.tokens).iter().any(|word| slot.needs.iter().any(|need| need.shares(word)));
+        let called = || self.meanings_of(mention.tokens).any(|word| slot.needs.iter().any(|need| need.shares(&word)));
         matches!(told.unit, Some(Unit::Measure(_)))
             && !called()
             && !self

@@ -429,9 +429,17 @@ impl<'a> Lists<'_, 'a> {
                 };
                 known.0 += 1;
             }
-            let mut alike: Vec<(u32, u32)> = texts.into_values().chain(others.into_values()).collect();
-            alike.sort_unstable();
-            alike.dedup_by_key(|(times, _)| *times);
+            // The first leaf of those that are there so many times, by how many.
+            let mut firsts: Vec<Option<u32>> = Vec::new();
+            for (times, leaf) in texts.into_values().chain(others.into_values()) {
+                if firsts.len() <= times as usize {
+                    firsts.resize(times as usize + 1, None);
+                }
+                if let Some(first) = firsts.get_mut(times as usize) {
+                    *first = Some(first.map_or(leaf, |first| first.min(leaf)));
+                }
+            }
+            let alike = (0..).zip(firsts).filter_map(|(times, first)| Some((times, first?))).collect();
             Counts { lengths, longest_of_scalars, alike, calls }
         })
     }
