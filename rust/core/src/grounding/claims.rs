@@ -89,8 +89,11 @@ const REACH: usize = 8;
 /// All claims, in the order of the text. `verbs` are those of the tools that were called.
 pub fn claims(scan: &Scan<'_>, verbs: &ToolVerbs) -> Vec<Claim> {
     let lexicon = lexicon();
-    let words =
-        scan.tokens.iter().map(|token| lexicon.word(token.lower).or_else(|| verbs.unknown.get(token.lower))).collect();
+    let word = |token: &Token<'_>| match token.kind {
+        TokenKind::Word => lexicon.word(token.lower).or_else(|| verbs.unknown.get(token.lower)),
+        _ => None,
+    };
+    let words = scan.tokens.iter().map(word).collect();
     let mut finder = Finder {
         scan,
         lexicon,
@@ -320,7 +323,8 @@ impl<'a> Finder<'_, 'a> {
                 continue;
             }
             let within = |offset: usize| if place + offset < here.end { self.lower(place + offset) } else { "" };
-            if let Some(found) = self.lexicon.phrase(within) {
+            let may_begin = self.is_word(place) || self.is_number(place);
+            if let Some(found) = if may_begin { self.lexicon.phrase(within) } else { None } {
                 let last = place + found.length;
                 let is_deed =
                     found.outcome == Outcome::Failed && found.length == 1 && self.verbs.did(self.lower(place));

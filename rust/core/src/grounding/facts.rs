@@ -9,7 +9,7 @@ pub mod measure;
 mod tables;
 mod typed;
 
-use std::{borrow::Cow, fmt::Write};
+use std::fmt::Write;
 
 use bumpalo::Bump;
 
@@ -22,7 +22,11 @@ use super::{
 use crate::value::Value;
 
 pub use index::{Index, float};
-pub use keys::Traits;
+pub use keys::{PerKey, Traits};
+
+/// Room for most JSON pointers.
+const USUAL_STEPS: usize = 8;
+const USUAL_POINTER: usize = 64;
 
 /// `Leaf::call` and `Node::call` of what belongs to no call: the query, the context.
 pub const NO_CALL: u32 = u32::MAX;
@@ -116,6 +120,8 @@ pub struct Facts<'a> {
     pub calls: &'a [Call<'a>],
     pub leaves: &'a [Leaf<'a>],
     pub nodes: &'a [Node<'a>],
+    /// The words of keys, by `words_id`.
+    pub words: &'a [&'a [&'a str]],
     /// In the order of their leaves.
     pub facts: &'a [Fact<'a>],
     pub index: Index<'a>,
@@ -157,7 +163,7 @@ impl<'a> Facts<'a> {
     /// Where a leaf stands in the request: an RFC 6901 JSON pointer. What was found in a text has the pointer of the text.
     pub fn pointer(&self, leaf: u32) -> Option<String> {
         let found = self.leaf(leaf)?;
-        let mut steps = Vec::new();
+        let mut steps = Vec::with_capacity(USUAL_STEPS);
         let mut key = found.key;
         for (_, node) in self.around(leaf) {
             if node.embedded {
@@ -191,31 +197,35 @@ impl<'a> Facts<'a> {
 
     /// `steps` from the inside out; `root` is the key of the outermost.
     fn written(&self, call: u32, side: Side, root: Step<'_>, steps: &[Step<'_>]) -> String {
+        let of_call = |call: &Call<'_>, key: &str| {
+            let mut out = String::with_capacity(USUAL_POINTER);
+            out.push_str("/tool_trace");
+            push(&mut out, Step::Index(call.index as u32));
+            push(&mut out, Step::Key(key));
+            out
+        };
         let mut out = match (side, self.calls.get(call as usize), root) {
             (Side::Query, ..) => "/user_query".to_owned(),
             (Side::Context, _, Step::Index(index)) => format!("/context/{index}"),
             (Side::Context, ..) | (_, None, _) => "/context".to_owned(),
-            (Side::Request, Some(call), _) => format!("/tool_trace/{}/{}", call.index, escaped(call.request_key)),
-            (Side::Response, Some(call), _) => format!("/tool_trace/{}/{}", call.index, escaped(call.response_key)),
-            (Side::Error, Some(call), Step::Key(key)) => format!("/tool_trace/{}/{}", call.index, escaped(key)),
-            (Side::Error, Some(call), _) => format!("/tool_trace/{}/error", call.index),
+            (Side::Request, Some(call), _) => of_call(call, call.request_key),
+            (Side::Response, Some(call), _) => of_call(call, call.response_key),
+            (Side::Error, Some(call), Step::Key(key)) => of_call(call, key),
+            (Side::Error, Some(call), _) => of_call(call, "error"),
         };
-        for step in steps.iter().rev() {
-            // Nothing can go wrong where text is written to a String.
-            let _ = match step {
-                Step::Key(key) => write!(out, "/{}", escaped(key)),
-                Step::Index(index) => write!(out, "/{index}"),
-            };
-        }
+        steps.iter().rev().for_each(|step| push(&mut out, *step));
         out
     }
 }
 
 /// A step of a JSON pointer.
-fn escaped(key: &str) -> Cow<'_, str> {
-    match key.contains(['~', '/']) {
-        true => key.replace('~', "~0").replace('/', "~1").into(),
-        false => key.into(),
+fn push(pointer: &mut String, step: Step<'_>) {
+    pointer.push('/');
+    match step {
+        Step::Key(key) if key.contains(['~', '/']) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+        Step::Key(key) => pointer.push_str(key),
+        // Nothing can go wrong where text is written to a String.
+        Step::Index(index) => drop(write!(pointer, "{index}")),
     }
 }
 

@@ -29,7 +29,7 @@ use self::{
     counts::Lists,
     coverage::Told,
     direction::Sign,
-    lexicon::{Kind, lexicon},
+    lexicon::{Kind, Kinds, Meaning, lexicon},
     records::Records,
     series::Tables,
     slots::{Reader, Slots, Target},
@@ -122,7 +122,9 @@ struct Judge<'j, 'a> {
     records: Records,
     tables: Tables,
     lists: Lists,
-    meanings: Vec<lexicon::Meaning>,
+    /// Of each token.
+    meanings: Vec<Meaning>,
+    kinds: Vec<Kinds>,
     /// What is looked for once, where it is asked for: the only rank, and which facts a time may follow from.
     rank: OnceCell<Option<u32>>,
     times: OnceCell<Times>,
@@ -155,6 +157,11 @@ impl<'j, 'a> Judge<'j, 'a> {
         let numbers = scan.mentions.iter().any(|mention| matches!(mention.what, What::Number(_) | What::Time(_)))
             || scan.tokens.iter().any(|token| lexicon().superlative(token.lower).is_some());
         let for_numbers: &[u32] = if numbers { &results } else { &[] };
+        let said = scan.tokens.iter().map(|token| match token.kind {
+            TokenKind::Word => lexicon().said(token.lower),
+            _ => (Meaning::default(), lexicon().kinds(token.lower)),
+        });
+        let (meanings, kinds) = said.unzip();
         let failed: foldhash::HashSet<u32> =
             facts.leaves.iter().filter(|leaf| leaf.failed).map(|leaf| leaf.call).collect();
         Judge {
@@ -162,14 +169,8 @@ impl<'j, 'a> Judge<'j, 'a> {
             records: Records::new(scan, facts, &results, &wording),
             tables: Tables::new(facts, for_numbers),
             lists: Lists::new(facts, &|call| failed.contains(&call)),
-            meanings: scan
-                .tokens
-                .iter()
-                .map(|token| match token.kind {
-                    TokenKind::Word => lexicon().meaning(token.lower),
-                    _ => lexicon::Meaning::default(),
-                })
-                .collect(),
+            meanings,
+            kinds,
             rank: OnceCell::new(),
             times: OnceCell::new(),
             operands: OnceCell::new(),
@@ -189,6 +190,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             slots: &self.slots,
             records: &self.records,
             meanings: &self.meanings,
+            kinds: &self.kinds,
             last_slot: Cell::new(None),
         };
         let mut findings = Vec::new();

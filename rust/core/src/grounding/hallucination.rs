@@ -351,7 +351,7 @@ impl<'a> Finder<'_, 'a> {
     fn tools(&mut self) {
         for index in 0..self.scan.tokens.len() {
             let Some(token) = self.scan.tokens.get(index) else { return };
-            if !names::is_tool_noun(token.lower) || token.kind != TokenKind::Word {
+            if token.kind != TokenKind::Word || !names::is_tool_noun(token.lower) {
                 continue;
             }
             let Some(clause) = self.clause_of(index) else { continue };
@@ -415,6 +415,9 @@ impl<'a> Finder<'_, 'a> {
         let read = lexicon().class("read");
         for index in 0..self.scan.tokens.len() {
             let Some(token) = self.scan.tokens.get(index) else { return };
+            if token.kind != TokenKind::Word {
+                continue;
+            }
             let Some(source) = names::lists().source_said(token.lower) else {
                 continue;
             };

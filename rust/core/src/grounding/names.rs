@@ -329,22 +329,19 @@ pub fn mentions<'a>(scan: &Scan<'a>) -> Vec<Mention<'a>> {
     let text = scan.text;
     let bytes = text.as_bytes();
     let byte = |index: usize| bytes.get(index).copied().unwrap_or_default();
-    let is_part = |index: usize| byte(index).is_ascii_alphanumeric() || byte(index) == b'_';
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let from = |place: usize| bytes.get(place..).unwrap_or_default().iter();
     let mut found = Vec::new();
     let mut links =
         scan.mentions.iter().filter(|mention| matches!(mention.what, What::Url(_) | What::Email(_))).peekable();
     let mut place = 0;
-    while place < bytes.len() {
-        if !is_part(place) {
-            // A letter of another script goes on with a word that is no name.
+    // A letter of another script goes on with a word that is no name.
+    while let Some(skipped) = from(place).position(is_part) {
+        let start = place + skipped;
+        place = start + from(start).take_while(|byte| is_part(byte)).count();
+        while matches!(byte(place), b'.' | b'-' | b':' | b'/') && is_part(&byte(place + 1)) {
             place += 1;
-            continue;
-        }
-        let start = place;
-        while is_part(place)
-            || matches!(byte(place), b'.' | b'-' | b':' | b'/') && is_part(place + 1) && is_part(place - 1)
-        {
-            place += 1;
+            place += from(place).take_while(|byte| is_part(byte)).count();
         }
         let other_script = start > 0 && byte(start - 1) >= 0x80 || byte(place) >= 0x80;
         while links.peek().is_some_and(|link| link.span.end as usize <= start) {
@@ -352,10 +349,12 @@ pub fn mentions<'a>(scan: &Scan<'a>) -> Vec<Mention<'a>> {
         }
         let in_link = links.peek().is_some_and(|link| (link.span.start as usize) < place);
         let Some(run) = text.get(start..place).filter(|_| !in_link) else { continue };
-        let run = run.trim_matches('_');
+        let run = if run.starts_with('_') || run.ends_with('_') { run.trim_matches('_') } else { run };
         let code = start > 0 && byte(start - 1) == b'`' && matches!(byte(place), b'`' | b'(');
         let called = byte(place) == b'(';
-        if other_script && !code {
+        // Most words are no names.
+        let is_word = || run.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+        if !code && (other_script || !called && is_word()) {
             continue;
         }
         if let Some(shape) = shape_of(run, code || called) {
@@ -461,6 +460,14 @@ mod tests {
         }
         for name in ["run_sql", "http_request", "python", "execute", "fx", "cart", "tickets", "", "🙂", "mcp"] {
             assert_eq!(Deed::of(name), Deed::Anything, "{name}");
+        }
+    }
+
+    /// So that nothing else has to be looked up.
+    #[test]
+    fn sources_are_words() {
+        for word in LISTS.sources_said.keys() {
+            assert!(word.starts_with(char::is_alphabetic), "{word}");
         }
     }
 

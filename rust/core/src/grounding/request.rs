@@ -330,6 +330,10 @@ impl<'a> Reader<'a> {
 
     /// A payload, with the JSON in its texts parsed.
     fn payload(self, value: Value<'a>, index: usize, key: &str, odd: &mut Odd) -> Value<'a> {
+        // Most payloads are as they should be, which one walk tells.
+        if is_plain(value, MOST_LEVELS) {
+            return value;
+        }
         let value = self.bounded(value, index, key, odd);
         let decoded = match value {
             Value::Text(text) => self.of_text(text, MOST_DECODED, 0, true),
@@ -478,6 +482,21 @@ impl<'a> Reader<'a> {
             }
         }
         texts.into_bump_slice()
+    }
+}
+
+/// Is it an object or a list that nests no deeper than this, and says no JSON?
+fn is_plain(value: Value<'_>, levels: usize) -> bool {
+    let Some(levels) = levels.checked_sub(1) else { return false };
+    let inside = |value| match value {
+        Value::Null | Value::True | Value::False | Value::Int(_) | Value::Float(_) | Value::Big(_) => true,
+        Value::Array(_) | Value::Object(_) => is_plain(value, levels),
+        Value::Text(_) | Value::Foreign(_) => !says_json(value),
+    };
+    match value {
+        Value::Array(items) => items.iter().all(|&item| inside(item)),
+        Value::Object(members) => members.iter().all(|member| inside(member.value)),
+        _ => false,
     }
 }
 

@@ -116,7 +116,7 @@ const SHORTEST_DATE: usize = 5;
 
 /// For each mention of the text.
 pub fn of_all<'a>(scan: &Scan<'a>, facts: &Facts<'a>, bump: &'a Bump) -> &'a [Support<'a>] {
-    let mut searcher = Searcher { scan, facts, bump, room: MOST_FACTS_OF_ALL };
+    let mut searcher = Searcher { scan, facts, bump, room: MOST_FACTS_OF_ALL, leaves: Vec::new() };
     let mut all: Vec<Support<'a>> = scan.mentions.iter().map(|mention| searcher.of(mention)).collect();
     searcher.compounds(&mut all);
     searcher.units_of_others(&mut all);
@@ -153,11 +153,11 @@ fn says(mention: &Mention<'_>, facts: &Facts<'_>, fact: &Fact<'_>) -> Option<Say
     let leaf = facts.leaf(fact.leaf)?;
     match (mention.what, fact.what) {
         (What::Number(number), What::Number(found)) => {
-            let measures: &[&'static str] = match found.unit {
-                Some(Unit::Measure(name)) => &[name],
-                _ => &[],
+            let measure = match found.unit {
+                Some(unit @ Unit::Measure(name)) => Some((name, units::dimension(unit))),
+                _ => None,
             };
-            let sought = numbers::sought(&number, measures);
+            let sought = numbers::sought(&number, measure.as_slice());
             let pairs = sought.iter().flat_map(|sought| found.readings.iter().map(move |reading| (sought, reading)));
             pairs
                 .filter_map(|(sought, reading)| {
@@ -221,6 +221,8 @@ struct Searcher<'s, 'a> {
     bump: &'a Bump,
     /// How many facts may still be looked at.
     room: usize,
+    /// Room for what is found, from mention to mention.
+    leaves: Vec<u32>,
 }
 
 /// What was found for a mention.
@@ -293,7 +295,8 @@ impl Found {
 
 impl<'a> Searcher<'_, 'a> {
     fn of(&mut self, mention: &Mention<'a>) -> Support<'a> {
-        let mut found = Found::new(MOST_FACTS.min(self.room));
+        let leaves = std::mem::take(&mut self.leaves);
+        let mut found = Found { leaves, ..Found::new(MOST_FACTS.min(self.room)) };
         let before = found.room;
         match mention.what {
             What::Number(number) => self.number(mention, &number, &mut found),
@@ -304,10 +307,13 @@ impl<'a> Searcher<'_, 'a> {
             What::Id(_) | What::Email(_) | What::Url(_) | What::Quote(_) => {}
         }
         self.room = self.room.saturating_sub(before - found.room);
-        self.answer(mention, found)
+        let support = self.answer(mention, &mut found);
+        self.leaves = found.leaves;
+        self.leaves.clear();
+        support
     }
 
-    fn answer(&self, mention: &Mention<'a>, mut found: Found) -> Support<'a> {
+    fn answer(&self, mention: &Mention<'a>, found: &mut Found) -> Support<'a> {
         // "8,420 kWh" of 8420 Wh: the likeliest reading is wrong by its unit, whatever another one would be.
         if let (Some((leaf, _, Says::Same { how: How::UnitConverted, weak: true, .. })), Some((other, how))) =
             (found.best, found.otherwise)
@@ -657,11 +663,11 @@ impl<'a> Searcher<'_, 'a> {
                 let said = all.get(needle.mentions.start);
                 if found.best.is_some() && !(needle.mentions.len() == 1 && matches!(said, Some(Support::Supported(_))))
                 {
-                    let support = self.answer(mention, found);
+                    let support = self.answer(mention, &mut found);
                     all.get_mut(needle.mentions.clone()).unwrap_or_default().fill(support);
                 }
             } else if let Some(support) = all.get_mut(needle.mentions.start) {
-                *support = self.answer(mention, found);
+                *support = self.answer(mention, &mut found);
                 let is_tool = |name: &str| texts::Folded::new(name).text() == needle.folded();
                 // A word in quotation marks is often what the reader shall say or click.
                 let is_word = matches!(mention.what, What::Quote(quote) if !quote.trim().contains(char::is_whitespace));

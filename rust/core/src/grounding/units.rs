@@ -295,8 +295,11 @@ pub fn convert(value: Decimal, from: Unit<'_>, to: Unit<'_>) -> Option<Decimal> 
     if let (Unit::Currency { code: a, .. }, Unit::Currency { code: b, .. }) = (from, to) {
         return if a == b { Some(value) } else { None };
     }
+    if from == to {
+        return Some(value);
+    }
     // What milligrams of a substance are in moles depends on it.
-    if dimension(from) != dimension(to) || dimension(from) == "concentration_of_substance" && from != to {
+    if dimension(from) != dimension(to) || dimension(from) == "concentration_of_substance" {
         return None;
     }
     let unit = |unit| TABLE.row(unit).map_or((Decimal::ONE, Decimal::ZERO), |row| (row.factor, row.offset));

@@ -350,6 +350,17 @@ fn present_participle(base: &str, past: Option<&str>) -> String {
 mod tests {
     use super::*;
 
+    /// So that nothing else has to be looked up.
+    #[test]
+    fn claims_are_words_and_phrases_begin_with_words_or_numbers() {
+        for word in lexicon().words.keys() {
+            assert!(word.starts_with(char::is_alphabetic), "{word}");
+        }
+        for word in lexicon().phrases.keys() {
+            assert!(word.trim_start_matches('\'').starts_with(char::is_alphanumeric), "{word}");
+        }
+    }
+
     #[test]
     fn verbs_have_their_forms() {
         let lexicon = lexicon();

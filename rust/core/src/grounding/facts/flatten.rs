@@ -1,6 +1,6 @@
 //! Values to leaves.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, hash::BuildHasher};
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use foldhash::fast::RandomState;
@@ -44,8 +44,7 @@ pub fn facts<'a>(request: &Request<'a>, outcomes: &[Outcome], settings: &Setting
         nodes: ArenaVec::new_in(bump),
         typist: Typist::new(expected, bump),
         members: Vec::new(),
-        arguments: HashSet::default(),
-        hash: RandomState::default(),
+        arguments: Arguments::default(),
         cut: false,
         bump,
     };
@@ -58,76 +57,77 @@ pub fn facts<'a>(request: &Request<'a>, outcomes: &[Outcome], settings: &Setting
             side,
             failed: failed || side == Side::Error,
             node: None,
-            step: Step::Index(0),
-            key: Key::NONE,
             embedded: false,
             texts: 0,
             levels: MOST_LEVELS,
         };
+        let root = At { step: Step::Index(0), key: &Key::NONE };
         out.arguments.clear();
         let scope = Scope::default().with_system(call.request);
         if let Some(arguments) = call.request {
-            out.value(arguments, place(Side::Request), scope);
+            out.value(arguments, root, &place(Side::Request), &scope);
         }
         if let Some(response) = call.response {
-            out.value(response, place(Side::Response), scope);
+            out.value(response, root, &place(Side::Response), &scope);
         }
         if let Some(error) = call.error {
-            out.value(error, place(Side::Error), scope);
+            out.value(error, root, &place(Side::Error), &scope);
         }
         // A status such as 403 is told with a failure.
         if let Some(status @ (Value::Int(_) | Value::Text(_))) = call.status.filter(|_| failed) {
-            out.value(status, Place { step: Step::Key("status"), ..place(Side::Error) }, scope);
+            out.value(status, At { step: Step::Key("status"), ..root }, &place(Side::Error), &scope);
         }
     }
     out.arguments.clear();
     let said =
         [(Side::Query, request.query)].into_iter().chain(request.context.iter().map(|&text| (Side::Context, text)));
     for (index, (side, text)) in said.enumerate() {
-        let place = Place {
-            call: NO_CALL,
-            side,
-            failed: false,
-            node: None,
-            step: Step::Index(index.saturating_sub(1) as u32),
-            key: Key::NONE,
-            embedded: false,
-            texts: 0,
-            levels: MOST_LEVELS,
-        };
-        out.text(text, Value::Text(Text::from(text)), place, Scope::default());
+        let place =
+            Place { call: NO_CALL, side, failed: false, node: None, embedded: false, texts: 0, levels: MOST_LEVELS };
+        let at = At { step: Step::Index(index.saturating_sub(1) as u32), key: &Key::NONE };
+        out.text(text, Value::Text(Text::from(text)), at, &place, &Scope::default());
     }
     let cut = out.cut || out.typist.cut;
     let leaves = out.leaves.into_bump_slice();
     let nodes = out.nodes.into_bump_slice();
     let facts = out.typist.facts.into_bump_slice();
     let index = Index::new(facts, bump);
-    Facts { calls: request.calls, leaves, nodes, facts, index, cut }
+    Facts { calls: request.calls, leaves, nodes, words: out.keys.words(), facts, index, cut }
 }
 
 fn scalars(value: Value<'_>, levels: usize) -> usize {
+    let inside = |value| match value {
+        Value::Array(_) | Value::Object(_) => scalars(value, levels - 1),
+        _ => 1,
+    };
     match value {
         _ if levels == 0 => 1,
-        Value::Array(items) => items.iter().map(|&item| scalars(item, levels - 1)).sum::<usize>().max(1),
-        Value::Object(members) => members.iter().map(|member| scalars(member.value, levels - 1)).sum::<usize>().max(1),
+        Value::Array(items) => items.iter().map(|&item| inside(item)).sum::<usize>().max(1),
+        Value::Object(members) => members.iter().map(|member| inside(member.value)).sum::<usize>().max(1),
         _ => 1,
     }
 }
 
-/// Where a value stands.
+/// Whose value it is: what all values of an object or list have in common.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Place {
     call: u32,
     side: Side,
     failed: bool,
+    /// The object or list that it is in.
     node: Option<u32>,
-    step: Step<'a>,
-    /// Its nearest key.
-    key: Key<'a>,
     embedded: bool,
     /// How many texts it was read out of.
     texts: u8,
     levels: usize,
+}
+
+/// Where it stands there.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    step: Step<'a>,
+    /// Its nearest key.
+    key: &'a Key<'a>,
 }
 
 /// Units that what stands around a value gives it.
@@ -206,51 +206,46 @@ struct Flattener<'a, 's> {
     nodes: ArenaVec<'a, Node<'a>>,
     typist: Typist<'a>,
     /// The keys of the objects that are being walked through, the innermost last.
-    members: Vec<(&'a str, Key<'a>)>,
-    /// Hashes of what the call was asked with.
-    arguments: HashSet<u64, RandomState>,
-    hash: RandomState,
+    members: Vec<(&'a str, &'a Key<'a>)>,
+    arguments: Arguments,
     cut: bool,
     bump: &'a Bump,
 }
 
 impl<'a> Flattener<'a, '_> {
     /// Recursion ends at `Place::levels`.
-    fn value(&mut self, value: Value<'a>, place: Place<'a>, scope: Scope<'a>) {
+    fn value(&mut self, value: Value<'a>, at: At<'a>, place: &Place, scope: &Scope<'a>) {
         match value {
             Value::Array(_) | Value::Object(_) if place.levels == 0 => self.cut = true,
-            Value::Array([]) | Value::Object([]) => self.leaf(value, "", place, None),
+            Value::Array([]) | Value::Object([]) => self.push(value, "", at, place, None, false),
             Value::Array(items) => {
-                let node = self.open(place, items.len(), true);
+                let node = self.open(at, place, items.len(), true);
+                let inside = place.inside(node);
                 for (index, &item) in items.iter().enumerate() {
-                    self.value(item, place.inside(node, Step::Index(index as u32), place.key), scope);
+                    self.value(item, At { step: Step::Index(index as u32), ..at }, &inside, scope);
                 }
                 self.close(node);
             }
-            Value::Object(members) => self.object(members, place, scope),
+            Value::Object(members) => self.object(members, at, place, scope),
             Value::Text(text) | Value::Foreign(&text) => {
                 let text = utf8(text, self.bump);
-                self.text(text, value, place, scope);
+                self.text(text, value, at, place, scope);
             }
-            _ => {
-                let written = if let Step::Key(key) = place.step { Some(key) } else { None };
-                self.leaf(value, "", place, scope.unit(&place.key, written));
-            }
+            _ => self.push(value, "", at, place, scope.unit(at.key, at.written()), false),
         }
     }
 
-    fn object(&mut self, members: Object<'a>, place: Place<'a>, scope: Scope<'a>) {
+    fn object(&mut self, members: Object<'a>, at: At<'a>, place: &Place, scope: &Scope<'a>) {
         if self.leaves.len() >= MOST_LEAVES {
             self.cut = true;
             return;
         }
-        let node = self.open(place, members.len(), false);
+        let node = self.open(at, place, members.len(), false);
         let first = self.members.len();
-        let mut inner = Scope { sibling: None, ..scope };
+        let mut inner = Scope { sibling: None, ..*scope };
         let mut tables_of_units = false;
         for member in members {
-            let name = utf8(member.key, self.bump);
-            let key = self.keys.get(name);
+            let (name, key) = self.keys.get(member.key);
             self.members.push((name, key));
             if key.traits.has(Traits::UNIT.and(Traits::CURRENCY)) {
                 match member.value {
@@ -260,20 +255,21 @@ impl<'a> Flattener<'a, '_> {
                 }
             }
         }
+        let inside = place.inside(node);
         for (index, member) in members.iter().enumerate() {
             let Some(&(name, key)) = self.members.get(first + index) else { continue };
             if tables_of_units {
                 inner.by_key = self.units_for(members, first, key).or(scope.by_key);
             }
             // A key such as "0" or "value" says nothing that the one around it doesn't say better, but it's the nearest.
-            self.value(member.value, place.inside(node, Step::Key(name), key), inner);
+            self.value(member.value, At { step: Step::Key(name), key }, &inside, &inner);
         }
         self.members.truncate(first);
         self.close(node);
     }
 
     /// The units for what is under a key: `hourly_units` for `hourly`, or else `units`.
-    fn units_for(&self, members: Object<'a>, first: usize, of: Key<'a>) -> Option<Object<'a>> {
+    fn units_for(&self, members: Object<'a>, first: usize, of: &Key<'a>) -> Option<Object<'a>> {
         let of_words = |words: &[&str]| {
             members.iter().enumerate().find_map(|(index, member)| {
                 let (_, key) = self.members.get(first + index)?;
@@ -286,15 +282,15 @@ impl<'a> Flattener<'a, '_> {
         of_words(of.words).or_else(|| of_words(&[]))
     }
 
-    fn open(&mut self, place: Place<'a>, length: usize, is_list: bool) -> u32 {
+    fn open(&mut self, at: At<'a>, place: &Place, length: usize, is_list: bool) -> u32 {
         let here = self.leaves.len() as u32;
         self.nodes.push(Node {
             call: place.call,
             side: place.side,
             parent: place.node,
-            key: place.step,
-            words: place.key.words,
-            words_id: place.key.words_id,
+            key: at.step,
+            words: at.key.words,
+            words_id: at.key.words_id,
             length: length as u32,
             is_list,
             embedded: place.embedded,
@@ -311,73 +307,76 @@ impl<'a> Flattener<'a, '_> {
     }
 
     /// A text: what JSON or a table in it says, or else the text.
-    fn text(&mut self, text: &'a str, value: Value<'a>, place: Place<'a>, scope: Scope<'a>) {
+    fn text(&mut self, text: &'a str, value: Value<'a>, at: At<'a>, place: &Place, scope: &Scope<'a>) {
         let said = place.side == Side::Query || place.side == Side::Context;
         if place.texts < MOST_TEXTS && place.levels > 0 {
-            let inside = Place { texts: place.texts + 1, embedded: true, ..place };
+            let inside = || Place { texts: place.texts + 1, embedded: true, ..*place };
             if let Some(value) = written_value(text, place.levels - 1, self.bump) {
-                return self.value(value, inside, scope);
+                return self.value(value, at, &inside(), scope);
             }
             if !said && let Some(table) = tables::find(text, self.bump) {
-                return self.table(&table, inside, scope);
+                return self.table(&table, at, &inside(), scope);
             }
         }
         let text = typed::without_double_escapes(text, self.bump);
-        let written = if let Step::Key(key) = place.step { Some(key) } else { None };
-        let unit = if text.len() <= 40 { scope.unit(&place.key, written) } else { None };
-        self.push(value, text, place, unit, false);
+        let unit = if text.len() <= 40 { scope.unit(at.key, at.written()) } else { None };
+        self.push(value, text, at, place, unit, false);
     }
 
-    fn table(&mut self, table: &tables::Table<'a>, place: Place<'a>, scope: Scope<'a>) {
-        let node = self.open(place, table.rows.len(), true);
-        let mut inner = Scope { sibling: None, ..scope };
+    fn table(&mut self, table: &tables::Table<'a>, at: At<'a>, place: &Place, scope: &Scope<'a>) {
+        let node = self.open(at, place, table.rows.len(), true);
+        let inside = place.inside(node);
+        let mut inner = Scope { sibling: None, ..*scope };
         for &(name, text) in table.remarks {
-            let key = self.keys.get(name);
+            let (name, key) = self.keys.get(Text::from(name));
             if key.traits.has(Traits::UNIT.and(Traits::CURRENCY)) {
                 inner.told(Text::from(text), key.traits, self.bump);
             }
-            self.push(Value::Text(Text::from(text)), text, place.inside(node, Step::Key(name), key), None, false);
+            self.push(Value::Text(Text::from(text)), text, At { step: Step::Key(name), key }, &inside, None, false);
         }
-        let header = self.bump.alloc_slice_fill_iter(table.header.iter().map(|&name| (name, self.keys.get(name))));
+        let header = self.bump.alloc_slice_fill_iter(table.header.iter().map(|&name| self.keys.get(Text::from(name))));
         for (index, row) in table.rows.iter().enumerate() {
             if self.leaves.len() >= MOST_LEAVES {
                 self.cut = true;
                 break;
             }
-            let at = place.inside(node, Step::Index(index as u32), place.key);
-            let row_node = self.open(at, row.len(), false);
+            let row_node = self.open(At { step: Step::Index(index as u32), ..at }, &inside, row.len(), false);
+            let in_row = inside.inside(row_node);
             for (&cell, &(name, key)) in row.iter().zip(header.iter()) {
-                let unit = inner.unit(&key, Some(name));
-                self.push(Value::Text(Text::from(cell)), cell, at.inside(row_node, Step::Key(name), key), unit, true);
+                let unit = inner.unit(key, Some(name));
+                self.push(Value::Text(Text::from(cell)), cell, At { step: Step::Key(name), key }, &in_row, unit, true);
             }
             self.close(row_node);
         }
         for text in table.prose {
-            self.push(Value::Text(Text::from(*text)), text, place.inside(node, place.step, place.key), None, false);
+            self.push(Value::Text(Text::from(*text)), text, at, &inside, None, false);
         }
         self.close(node);
     }
 
-    fn leaf(&mut self, value: Value<'a>, text: &'a str, place: Place<'a>, unit: Option<Unit<'a>>) {
-        self.push(value, text, place, unit, false);
-    }
-
-    fn push(&mut self, value: Value<'a>, text: &'a str, place: Place<'a>, unit: Option<Unit<'a>>, cell: bool) {
+    fn push(&mut self, value: Value<'a>, text: &'a str, at: At<'a>, place: &Place, unit: Option<Unit<'a>>, cell: bool) {
         // What the user said is never left out.
         if self.leaves.len() >= MOST_LEAVES && place.call != NO_CALL {
             self.cut = true;
             return;
         }
-        let echo = self.is_echo(value, text, place);
+        let At { step, key } = at;
+        let echo = match place.side {
+            Side::Request => {
+                self.arguments.add(value, text, key);
+                false
+            }
+            Side::Response => self.arguments.has(value, text, key),
+            _ => false,
+        };
         let index = self.leaves.len() as u32;
-        let key = place.key;
         let facts = self.typist.of_leaf(index, value, text, unit, key.traits);
         self.leaves.push(Leaf {
             call: place.call,
             side: place.side,
             failed: place.failed,
             node: place.node,
-            key: place.step,
+            key: step,
             words: key.words,
             words_id: key.words_id,
             traits: key.traits,
@@ -390,40 +389,68 @@ impl<'a> Flattener<'a, '_> {
             facts,
         });
     }
+}
 
-    /// Texts of the arguments under any key; numbers and short texts under the same key.
-    fn is_echo(&mut self, value: Value<'a>, text: &'a str, place: Place<'a>) -> bool {
-        let last = place.key.words.last();
-        let hash = |this: &Self| match value {
-            Value::Text(_) if text.len() > 2 => Some(this.hash_one(text)),
-            Value::Text(_) => Some(this.hash_one((last, text))),
-            Value::Int(int) => Some(this.hash_one((last, int))),
-            Value::Float(float) => Some(this.hash_one((last, float.to_bits()))),
-            _ => None,
-        };
-        match place.side {
-            Side::Request if self.arguments.len() < MOST_ARGUMENTS => {
-                if let Some(hash) = hash(self) {
-                    self.arguments.insert(hash);
-                }
-                false
-            }
-            Side::Response if !self.arguments.is_empty() => {
-                hash(self).is_some_and(|hash| self.arguments.contains(&hash))
-            }
-            _ => false,
+/// What a call was asked with: texts under any key; numbers and short texts under the same key.
+#[derive(Default)]
+struct Arguments {
+    /// Their hashes.
+    texts: HashSet<u64, RandomState>,
+    numbers: HashSet<u64, RandomState>,
+    hash: RandomState,
+}
+
+impl Arguments {
+    fn clear(&mut self) {
+        self.texts.clear();
+        self.numbers.clear();
+    }
+
+    fn add(&mut self, value: Value<'_>, text: &str, key: &Key<'_>) {
+        if self.texts.len() + self.numbers.len() >= MOST_ARGUMENTS {
+            return;
+        }
+        if let Some(hash) = self.hash_of_text(value, text, key) {
+            self.texts.insert(hash);
+        } else if let Some(hash) = self.hash_of_number(value, key) {
+            self.numbers.insert(hash);
         }
     }
 
-    fn hash_one(&self, value: impl std::hash::Hash) -> u64 {
-        use std::hash::BuildHasher;
-        self.hash.hash_one(value)
+    fn has(&self, value: Value<'_>, text: &str, key: &Key<'_>) -> bool {
+        let known =
+            |hashes: &HashSet<u64, RandomState>, hash: Option<u64>| hash.is_some_and(|hash| hashes.contains(&hash));
+        !self.texts.is_empty() && known(&self.texts, self.hash_of_text(value, text, key))
+            || !self.numbers.is_empty() && known(&self.numbers, self.hash_of_number(value, key))
+    }
+
+    fn hash_of_text(&self, value: Value<'_>, text: &str, key: &Key<'_>) -> Option<u64> {
+        match value {
+            Value::Text(_) if text.len() > 2 => Some(self.hash.hash_one(text)),
+            Value::Text(_) => Some(self.hash.hash_one((key.words.last(), text))),
+            _ => None,
+        }
+    }
+
+    fn hash_of_number(&self, value: Value<'_>, key: &Key<'_>) -> Option<u64> {
+        match value {
+            Value::Int(int) => Some(self.hash.hash_one((key.words.last(), int))),
+            Value::Float(float) => Some(self.hash.hash_one((key.words.last(), float.to_bits()))),
+            _ => None,
+        }
     }
 }
 
-impl<'a> Place<'a> {
-    fn inside(self, node: u32, step: Step<'a>, key: Key<'a>) -> Self {
-        Place { node: Some(node), step, key, levels: self.levels.saturating_sub(1), ..self }
+impl Place {
+    fn inside(&self, node: u32) -> Self {
+        Place { node: Some(node), levels: self.levels.saturating_sub(1), ..*self }
+    }
+}
+
+impl<'a> At<'a> {
+    /// Its own key, as it is written.
+    fn written(&self) -> Option<&'a str> {
+        if let Step::Key(key) = self.step { Some(key) } else { None }
     }
 }
 

@@ -4,7 +4,10 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 use rust_decimal::{Decimal, prelude::ToPrimitive};
 
 use super::{
-    super::scan::{Date, Time, Unit, What},
+    super::{
+        scan::{Date, Time, Unit, What},
+        units,
+    },
     Fact,
 };
 
@@ -22,18 +25,18 @@ pub struct Index<'a> {
     days: &'a [((i8, i8), u32)],
     /// Hour and minute.
     times: &'a [((i8, i8), u32)],
-    /// Units of measure that there are.
-    measures: &'a [&'static str],
+    /// Units of measure that there are, and what they measure.
+    measures: &'a [(&'static str, &'static str)],
 }
 
 impl<'a> Index<'a> {
     pub fn new(facts: &[Fact<'a>], bump: &'a Bump) -> Self {
-        let mut numbers = ArenaVec::with_capacity_in(facts.len(), bump);
+        let mut numbers = Vec::with_capacity(facts.len());
         let mut distinct = ArenaVec::with_capacity_in(facts.len(), bump);
         let mut dates = ArenaVec::new_in(bump);
         let mut days = ArenaVec::new_in(bump);
         let mut times = ArenaVec::new_in(bump);
-        let mut measures: ArenaVec<'_, &'static str> = ArenaVec::new_in(bump);
+        let mut measures: ArenaVec<'_, (&'static str, &'static str)> = ArenaVec::new_in(bump);
         for (index, fact) in facts.iter().enumerate() {
             let index = index as u32;
             let mut day = |date: Date| {
@@ -48,12 +51,12 @@ impl<'a> Index<'a> {
             match fact.what {
                 What::Number(number) => {
                     for reading in number.readings {
-                        numbers.push((float(reading.value), index));
+                        numbers.push(ordered(float(reading.value), index));
                     }
-                    if let Some(Unit::Measure(name)) = number.unit
-                        && !measures.contains(&name)
+                    if let Some(unit @ Unit::Measure(name)) = number.unit
+                        && !measures.iter().any(|(known, _)| *known == name)
                     {
-                        measures.push(name);
+                        measures.push((name, units::dimension(unit)));
                     }
                 }
                 What::Date(date) => day(date),
@@ -65,7 +68,8 @@ impl<'a> Index<'a> {
                 What::Id(_) | What::Email(_) | What::Url(_) | What::Quote(_) => {}
             }
         }
-        numbers.sort_unstable_by_key(|&(value, fact)| order(value, fact));
+        numbers.sort_unstable();
+        let numbers = bump.alloc_slice_fill_iter(numbers.into_iter().map(value_and_fact));
         let sure = numbers.iter().filter(|(_, fact)| facts.get(*fact as usize).is_some_and(|fact| !fact.loose));
         distinct.extend(sure.map(|(value, _)| *value));
         distinct.dedup();
@@ -73,7 +77,7 @@ impl<'a> Index<'a> {
         days.sort_unstable();
         times.sort_unstable();
         Index {
-            numbers: numbers.into_bump_slice(),
+            numbers,
             distinct: distinct.into_bump_slice(),
             dates: dates.into_bump_slice(),
             days: days.into_bump_slice(),
@@ -103,7 +107,7 @@ impl<'a> Index<'a> {
         below(high.next_up()).saturating_sub(below(low))
     }
 
-    pub fn measures(&self) -> &'a [&'static str] {
+    pub fn measures(&self) -> &'a [(&'static str, &'static str)] {
         self.measures
     }
 
@@ -140,11 +144,17 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Values in the order of `f64::total_cmp`, and facts of the same value in their own, as one number, which sorts fast.
-fn order(value: f64, fact: u32) -> u128 {
+const SIGN: u64 = 1 << 63;
+
+/// A value and its fact as one number, which sorts fast: in the order of `f64::total_cmp`, and facts of the same value in their own.
+fn ordered(value: f64, fact: u32) -> u128 {
     let bits = value.to_bits();
-    let ordered = if value.is_sign_negative() { !bits } else { bits | 1 << 63 };
-    u128::from(ordered) << 32 | u128::from(fact)
+    u128::from(if bits & SIGN == 0 { bits | SIGN } else { !bits }) << 32 | u128::from(fact)
+}
+
+fn value_and_fact(ordered: u128) -> (f64, u32) {
+    let bits = (ordered >> 32) as u64;
+    (f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN }), ordered as u32)
 }
 
 fn between<T: Ord + Copy>(sorted: &[(T, u32)], low: T, high: T) -> &[(T, u32)] {

@@ -1,11 +1,15 @@
 //! What the key of a value says of it: its words, and what these are known for.
 
-use std::sync::LazyLock;
+use std::{cell::RefCell, sync::LazyLock};
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use foldhash::{HashMap, HashSet};
 
-use super::{super::scan::Unit, super::settings::Settings, measure};
+use super::{
+    super::{request::utf8, scan::Unit, settings::Settings},
+    measure,
+};
+use crate::text::Text;
 
 const LEAVES: &str = include_str!("../words/leaves.txt");
 
@@ -119,9 +123,21 @@ impl Key<'_> {
     pub const NONE: Key<'static> = Key { words: &[], words_id: 0, traits: Traits::NONE, unit: None, hinted: false };
 }
 
+/// A key by its name, and which one was asked for after it the last time: the items of a list have the same keys in the same order.
+struct Known<'a> {
+    name: &'a str,
+    key: &'a Key<'a>,
+    next: usize,
+}
+
 /// The keys of a request, which come again and again.
 pub struct Keys<'a, 's> {
-    known: HashMap<&'a str, Key<'a>>,
+    known: Vec<Known<'a>>,
+    by_name: HashMap<&'a str, usize>,
+    /// The one that was asked for last.
+    last: usize,
+    /// The words of keys by their ids.
+    words: Vec<&'a [&'a str]>,
     ids: HashMap<&'a [&'a str], u32>,
     settings: &'s Settings,
     bump: &'a Bump,
@@ -129,42 +145,152 @@ pub struct Keys<'a, 's> {
 
 impl<'a, 's> Keys<'a, 's> {
     pub fn new(settings: &'s Settings, bump: &'a Bump) -> Self {
-        Keys { known: HashMap::default(), ids: HashMap::default(), settings, bump }
+        Keys {
+            known: Vec::new(),
+            by_name: HashMap::default(),
+            last: 0,
+            words: vec![&[]],
+            ids: HashMap::default(),
+            settings,
+            bump,
+        }
     }
 
-    pub fn get(&mut self, key: &'a str) -> Key<'a> {
-        if let Some(known) = self.known.get(key) {
-            return *known;
+    /// A key and its name in UTF-8.
+    pub fn get(&mut self, name: Text<'a>) -> (&'a str, &'a Key<'a>) {
+        let next = self.known.get(self.last).map_or(0, |last| last.next);
+        if let (Text::Utf8(bytes), Some(known)) = (name, self.known.get(next))
+            && known.name.as_bytes() == bytes
+        {
+            self.last = next;
+            return (known.name, known.key);
         }
-        let read = self.read(key);
-        self.known.insert(key, read);
-        read
+        let name = utf8(name, self.bump);
+        let place = match self.by_name.get(name) {
+            Some(place) => *place,
+            None => {
+                let key = self.bump.alloc(self.read(name));
+                self.known.push(Known { name, key, next: 0 });
+                self.by_name.insert(name, self.known.len() - 1);
+                self.known.len() - 1
+            }
+        };
+        if let Some(last) = self.known.get_mut(self.last) {
+            last.next = place;
+        }
+        self.last = place;
+        self.known.get(place).map_or((name, &Key::NONE), |known| (known.name, known.key))
+    }
+
+    /// The words of all keys, by their ids.
+    pub fn words(&self) -> &'a [&'a [&'a str]] {
+        self.bump.alloc_slice_copy(&self.words)
     }
 
     fn read(&mut self, key: &'a str) -> Key<'a> {
+        let read = spelled(key, |spelled| {
+            let words = spelled.words.iter().map(|word| &*self.bump.alloc_str(word));
+            (&*self.bump.alloc_slice_fill_iter(words), spelled.traits, spelled.unit, spelled.scale)
+        });
+        let (words, mut traits, unit, scale) = read;
+        if self.settings.ignore_keys.iter().any(|ignored| ignored == key) {
+            traits = traits.and(Traits::IGNORED).and(Traits::TECHNICAL);
+        }
+        let hint = self.settings.unit_hints.get(key).and_then(|hint| measure::unit(hint));
+        if hint.is_none() {
+            traits = traits.and(scale);
+        }
+        Key { words, words_id: self.id(words), traits, unit: hint.or(unit), hinted: hint.is_some() }
+    }
+
+    fn id(&mut self, words: &'a [&'a str]) -> u32 {
+        if words.is_empty() {
+            return 0;
+        }
+        *self.ids.entry(words).or_insert_with(|| {
+            self.words.push(words);
+            self.words.len() as u32 - 1
+        })
+    }
+}
+
+/// What a key says as it is spelled, whatever the settings are.
+struct Spelled {
+    words: Box<[Box<str>]>,
+    traits: Traits,
+    unit: Option<Unit<'static>>,
+    /// How many of its unit it counts in, where no hint says otherwise: `revenue_musd`.
+    scale: Traits,
+}
+
+/// So many keys are kept in each thread, and none that is longer.
+const MOST_KEPT: usize = 4096;
+const LONGEST_KEPT: usize = 64;
+
+thread_local! {
+    /// A key takes long to read, and requests of one tool have the same keys again and again.
+    static SPELLED: RefCell<HashMap<Box<str>, Spelled>> = RefCell::default();
+}
+
+fn spelled<T>(key: &str, using: impl FnOnce(&Spelled) -> T) -> T {
+    if key.len() > LONGEST_KEPT {
+        return using(&Spelled::read(key));
+    }
+    SPELLED.with_borrow_mut(|kept| {
+        if !kept.contains_key(key) {
+            if kept.len() >= MOST_KEPT {
+                kept.clear();
+            }
+            kept.insert(key.into(), Spelled::read(key));
+        }
+        match kept.get(key) {
+            Some(spelled) => using(spelled),
+            None => using(&Spelled::read(key)),
+        }
+    })
+}
+
+impl Spelled {
+    fn read(key: &str) -> Self {
         // A header may have its unit in brackets: "Temperature (°C)", "price [USD]".
         let (name, inside) = match key.split_once(['(', '[']) {
             Some((name, inside)) if !name.trim().is_empty() => (name, Some(inside.trim_end_matches([')', ']', ' ']))),
             _ => (key, None),
         };
-        let words = words(name, self.bump);
-        let mut traits = traits(words);
-        if self.settings.ignore_keys.iter().any(|ignored| ignored == key) {
-            traits = traits.and(Traits::IGNORED).and(Traits::TECHNICAL);
+        let bump = Bump::new();
+        let words = words(name, &bump);
+        let unit = inside.and_then(measure::unit).or_else(|| suffix(words));
+        let (scale, unit) = match (unit, words.last()) {
+            (None, Some(word)) => {
+                scaled_currency(word).map_or((Traits::NONE, None), |(scale, unit)| (scale, Some(unit)))
+            }
+            (unit, _) => (Traits::NONE, unit),
+        };
+        Spelled { words: words.iter().map(|word| Box::from(*word)).collect(), traits: traits(words), unit, scale }
+    }
+}
+
+/// What is found out of the words of a key, once for each key.
+pub struct PerKey<T>(Vec<Option<T>>);
+
+impl<T> Default for PerKey<T> {
+    fn default() -> Self {
+        PerKey(Vec::new())
+    }
+}
+
+impl<T> PerKey<T> {
+    pub fn get_or_insert_with(&mut self, words_id: u32, find_out: impl FnOnce() -> T) -> &mut T {
+        let place = words_id as usize;
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
         }
-        let hint = self.settings.unit_hints.get(key).and_then(|hint| measure::unit(hint));
-        let mut unit = hint.or_else(|| inside.and_then(measure::unit)).or_else(|| suffix(words));
-        if unit.is_none()
-            && let Some((in_many, currency)) = words.last().and_then(|word| scaled_currency(word))
-        {
-            (unit, traits) = (Some(currency), traits.and(in_many));
-        }
-        Key { words, words_id: self.id(words), traits, unit, hinted: hint.is_some() }
+        self.0[place].get_or_insert_with(find_out)
     }
 
-    fn id(&mut self, words: &'a [&'a str]) -> u32 {
-        let next = self.ids.len() as u32 + 1;
-        if words.is_empty() { 0 } else { *self.ids.entry(words).or_insert(next) }
+    /// What was found out, in the order of the ids.
+    pub fn into_values(self) -> impl Iterator<Item = T> {
+        self.0.into_iter().flatten()
     }
 }
 

@@ -442,7 +442,7 @@ fn moment_of_epoch(value: Value<'_>, traits: Traits) -> Option<(Date, Time)> {
 
 /// A text in which `\u2009` stands literally, since it was escaped twice, with what is meant.
 pub fn without_double_escapes<'a>(text: &'a str, bump: &'a Bump) -> &'a str {
-    if !text.contains("\\u") {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
         return text;
     }
     let mut out = bumpalo::collections::String::with_capacity_in(text.len(), bump);

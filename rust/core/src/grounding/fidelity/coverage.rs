@@ -56,11 +56,12 @@ pub fn calls(request: &Request<'_>, facts: &Facts<'_>, outcomes: &[Outcome]) -> 
         })
         .collect();
     for (index, leaf) in facts.leaves.iter().enumerate().filter(|(_, leaf)| leaf.side == Side::Response) {
-        let Some(call) = calls.get_mut(leaf.call as usize) else { continue };
+        // Where there is something to tell, it's not empty.
+        let Some(call) = calls.get_mut(leaf.call as usize).filter(|call| !call.content) else { continue };
         match leaf.value {
             Value::Null | Value::Array([]) | Value::Object([]) | Value::Int(0) => call.empty = true,
             Value::True | Value::False => {}
-            _ => call.content |= is_content(leaf, facts, index as u32),
+            _ => call.content = is_content(leaf, facts, index as u32),
         }
     }
     for call in &mut calls {

@@ -58,10 +58,10 @@ pub fn sign(mention: &Mention<'_>, scan: &Scan<'_>, facts: &Facts<'_>, leaf: u32
         return Sign::Open;
     }
     let told_negative = told.readings.first().is_some_and(|reading| reading.value.is_sign_negative());
-    let around = around(mention, scan);
+    let around = || around(mention, scan);
     match (value.is_sign_negative(), told_negative) {
         (true, true) => Sign::Agrees,
-        (true, false) => match around {
+        (true, false) => match around() {
             Some(Way::Down) => Sign::Agrees,
             Some(Way::Up) => Sign::Contradicts,
             Some(_) => Sign::Open,
@@ -70,7 +70,7 @@ pub fn sign(mention: &Mention<'_>, scan: &Scan<'_>, facts: &Facts<'_>, leaf: u32
         // A dash before a number is not always a minus.
         (false, true) if told.signed && is_a_temperature_or_share(told.unit) => Sign::Contradicts,
         (false, true) => Sign::Open,
-        (false, false) if around == Some(Way::Down) && is_change(leaf_) => Sign::Contradicts,
+        (false, false) if is_change(leaf_) && around() == Some(Way::Down) => Sign::Contradicts,
         (false, false) => Sign::Agrees,
     }
 }

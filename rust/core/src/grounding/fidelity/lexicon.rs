@@ -86,6 +86,16 @@ pub enum Kind {
     Reckoned = 1 << 19,
 }
 
+/// All kinds that a word is of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kinds(u32);
+
+impl Kinds {
+    pub fn has(self, kind: Kind) -> bool {
+        self.0 & kind as u32 != 0
+    }
+}
+
 impl Kind {
     fn of_section(name: &str) -> Option<Kind> {
         Some(match name {
@@ -116,7 +126,7 @@ impl Kind {
 
 pub struct Lexicon {
     same: HashMap<&'static str, Meaning>,
-    kinds: HashMap<&'static str, u32>,
+    kinds: HashMap<&'static str, Kinds>,
     /// By the dimension of a unit.
     implied: HashMap<&'static str, Vec<Meaning>>,
     /// Most (or least), and what of.
@@ -132,7 +142,7 @@ const LONGEST_KEPT: usize = 32;
 
 thread_local! {
     /// Stems take long to find, and texts and keys have the same words again and again.
-    static MEANINGS: RefCell<HashMap<Box<str>, Meaning>> = RefCell::new(HashMap::new());
+    static SAID: RefCell<HashMap<Box<str>, (Meaning, Kinds)>> = RefCell::new(HashMap::new());
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(include_str!("../words/keys.txt")));
@@ -185,7 +195,7 @@ impl Lexicon {
             for word in line.split_whitespace() {
                 match Kind::of_section(section) {
                     None => lexicon.same.entry(word).or_default().add(hash(first)),
-                    Some(kind) => *lexicon.kinds.entry(word).or_default() |= kind as u32,
+                    Some(kind) => lexicon.kinds.entry(word).or_default().0 |= kind as u32,
                 }
             }
         }
@@ -194,19 +204,24 @@ impl Lexicon {
 
     /// `word` is in lower case.
     pub fn meaning(&self, word: &str) -> Meaning {
+        self.said(word).0
+    }
+
+    /// What a word means, and all kinds that it is of.
+    pub fn said(&self, word: &str) -> (Meaning, Kinds) {
         if word.len() > LONGEST_KEPT {
-            return self.look_up(word);
+            return (self.look_up(word), self.kinds(word));
         }
-        MEANINGS.with_borrow_mut(|kept| {
-            if let Some(meaning) = kept.get(word) {
-                return *meaning;
+        SAID.with_borrow_mut(|kept| {
+            if let Some(said) = kept.get(word) {
+                return *said;
             }
-            let meaning = self.look_up(word);
+            let said = (self.look_up(word), self.kinds(word));
             if kept.len() >= MOST_KEPT {
                 kept.clear();
             }
-            kept.insert(word.into(), meaning);
-            meaning
+            kept.insert(word.into(), said);
+            said
         })
     }
 
@@ -235,8 +250,12 @@ impl Lexicon {
         self.beginnings.contains(word)
     }
 
+    pub fn kinds(&self, word: &str) -> Kinds {
+        self.kinds.get(word).copied().unwrap_or_default()
+    }
+
     pub fn is(&self, word: &str, kind: Kind) -> bool {
-        self.kinds.get(word).is_some_and(|kinds| kinds & kind as u32 != 0)
+        self.kinds(word).has(kind)
     }
 }
 

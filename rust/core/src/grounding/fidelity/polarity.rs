@@ -6,12 +6,12 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::{
     lexicon::{Kind, lexicon},
-    slots::{Reader, ends_a_noun, label_of},
+    slots::{Reader, label_of},
     wording::{Wording, words_of},
 };
 use crate::{
     grounding::{
-        facts::Step,
+        facts::{PerKey, Step},
         scan::{Modality, Negation, Run, TokenKind},
     },
     value::Value,
@@ -128,6 +128,11 @@ fn yes_or_no(value: Value<'_>, text: &str) -> Option<bool> {
         Value::True => Some(true),
         Value::False => Some(false),
         _ => {
+            // Most texts begin with another letter.
+            let first = text.chars().find(|c| c.is_alphanumeric())?;
+            if !matches!(first, 'y' | 'Y' | 't' | 'T' | 'n' | 'N' | 'f' | 'F') {
+                return None;
+            }
             let word = text.trim_matches(|c: char| !c.is_alphanumeric());
             let is = |one: &&str| word.eq_ignore_ascii_case(one);
             if ["yes", "true"].iter().any(is) {
@@ -150,7 +155,7 @@ struct KeyOfState {
 
 /// All phrases of the text that a result agrees with or contradicts.
 pub fn said(reader: &Reader<'_, '_>, results: &[u32], wording: &Wording<'_>) -> Vec<Said> {
-    let mut keys: HashMap<u32, KeyOfState> = HashMap::new();
+    let mut keys: PerKey<KeyOfState> = PerKey::default();
     let mut texts: HashMap<&str, Vec<(usize, Way)>> = HashMap::new();
     let mut by_topic: HashMap<usize, Vec<(u32, Way)>> = HashMap::new();
     let mut out = Vec::new();
@@ -162,7 +167,7 @@ pub fn said(reader: &Reader<'_, '_>, results: &[u32], wording: &Wording<'_>) -> 
         }
         // A text is looked at where its key says that it is a state, or where it may be yes or no.
         // The items of a list have the same keys.
-        let key = *keys.entry(leaf.words_id).or_insert_with(|| {
+        let key = *keys.get_or_insert_with(leaf.words_id, || {
             let has = |kind| leaf.words.iter().any(|word| lexicon().is(word, kind));
             KeyOfState { topic: TOPICS.of_key(leaf.words), is_name: has(Kind::Name), is_state: has(Kind::State) }
         });
@@ -411,7 +416,7 @@ fn stands_alone(reader: &Reader<'_, '_>, tokens: Run) -> bool {
         && after.is_some_and(|after| {
             after.kind == TokenKind::Word
                 && !is_small(after.lower)
-                && !ends_a_noun(after.lower)
+                && !lexicon().is(after.lower, Kind::EndsNoun)
                 && !lexicon().is(after.lower, Kind::Facility)
         });
     !joined && !goes_on && (token.kind == TokenKind::Punctuation && token.lower != "-" || is_small(token.lower))
@@ -452,7 +457,7 @@ fn is_a_name(reader: &Reader<'_, '_>, tokens: Run) -> bool {
 }
 
 fn is_predicate(reader: &Reader<'_, '_>, tokens: Run) -> bool {
-    (tokens.first.saturating_sub(3)..tokens.first).any(|index| lexicon().is(reader.lower(index), Kind::Predicate))
+    (tokens.first.saturating_sub(3)..tokens.first).any(|index| reader.is(index, Kind::Predicate))
 }
 
 fn denies_something(reader: &Reader<'_, '_>, tokens: Run) -> bool {
@@ -464,5 +469,5 @@ fn denies_something(reader: &Reader<'_, '_>, tokens: Run) -> bool {
     else {
         return true;
     };
-    (sentence.tokens.first..sentence.tokens.end).any(|index| lexicon().is(reader.lower(index), Kind::Denial))
+    (sentence.tokens.first..sentence.tokens.end).any(|index| reader.is(index, Kind::Denial))
 }

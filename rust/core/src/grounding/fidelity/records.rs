@@ -46,6 +46,8 @@ impl Records {
         for &index in results {
             if let Some(leaf) = facts.leaf(index)
                 && found.len() < MOST_FOUND
+                && may_be_a_name(leaf)
+                && may_be_told(leaf.text, wording)
                 && names_something(leaf, facts, index)
             {
                 find(leaf.text, index, wording, &mut found);
@@ -61,17 +63,24 @@ impl Records {
     }
 }
 
-/// May the text of this leaf be what its record is called?
-fn names_something(leaf: &Leaf<'_>, facts: &Facts<'_>, index: u32) -> bool {
+/// May the text of this leaf be what its record is called, by itself and its key?
+fn may_be_a_name(leaf: &Leaf<'_>) -> bool {
     let text = leaf.text.trim();
     if text.len() < 2 || text.len() > MOST_BYTES || !matches!(leaf.key, Step::Key(_)) || leaf.node.is_none() {
         return false;
     }
-    let may_be = text.chars().next().is_some_and(|first| first.is_uppercase() || first.is_ascii_digit())
-        || leaf.words.iter().any(|word| lexicon().is(word, Kind::Name));
-    if !may_be {
-        return false;
-    }
+    text.chars().next().is_some_and(|first| first.is_uppercase() || first.is_ascii_digit())
+        || leaf.words.iter().any(|word| lexicon().is(word, Kind::Name))
+}
+
+/// Is the first or the last word of it in the answer? Most texts of results are not, and need no closer look.
+fn may_be_told(text: &str, wording: &Wording<'_>) -> bool {
+    let last = text.rsplit(|c: char| !c.is_alphanumeric()).find(|part| !part.is_empty()).unwrap_or_default();
+    wording.may_have(text) || wording.may_have(last)
+}
+
+/// Is it no value, and no label of one?
+fn names_something(leaf: &Leaf<'_>, facts: &Facts<'_>, index: u32) -> bool {
     if facts.facts_of(index).iter().any(|fact| fact.whole && !matches!(fact.what, What::Id(_) | What::Quote(_))) {
         return false;
     }
@@ -80,10 +89,6 @@ fn names_something(leaf: &Leaf<'_>, facts: &Facts<'_>, index: u32) -> bool {
 }
 
 fn find(text: &str, leaf: u32, wording: &Wording<'_>, found: &mut Vec<Found>) {
-    let last = text.rsplit(|c: char| !c.is_alphanumeric()).find(|part| !part.is_empty()).unwrap_or_default();
-    if !wording.may_have(text) && !wording.may_have(last) {
-        return;
-    }
     let Some(name) = words_of(text, MOST_WORDS) else { return };
     let Some(first) = name.first() else { return };
     for place in wording.places(first).filter(|&place| wording.stands_at(place, &name)) {

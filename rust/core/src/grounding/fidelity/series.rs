@@ -8,10 +8,7 @@ use std::{
 use foldhash::{HashMap, HashMapExt};
 use rust_decimal::Decimal;
 
-use super::{
-    lexicon::{Kind, lexicon},
-    slots::Reader,
-};
+use super::{lexicon::Kind, slots::Reader};
 use crate::grounding::{
     facts::{Facts, Leaf, Step},
     scan::{Date, Hedge, Mention, What},
@@ -74,7 +71,8 @@ pub struct Tables {
 impl Tables {
     pub fn new(facts: &Facts<'_>, results: &[u32]) -> Self {
         let mut tables: Vec<(u32, Table)> = Vec::new();
-        let mut row_of: HashMap<u32, Option<usize>> = HashMap::new();
+        // Of each node whether it is a table, and which.
+        let mut table_of: Vec<Option<Option<usize>>> = vec![None; facts.nodes.len()];
         let mut columns: HashMap<(usize, &str), usize> = HashMap::new();
         for &index in results {
             let Some(leaf) = facts.leaf(index) else { continue };
@@ -85,8 +83,8 @@ impl Tables {
                 Step::Key(_) => facts.node(node).and_then(|node| node.parent),
             };
             let Some(list) = list else { continue };
-            let table = *row_of.entry(list).or_insert_with(|| {
-                let found = facts.node(list)?;
+            let (Some(table), Some(found)) = (table_of.get_mut(list as usize), facts.node(list)) else { continue };
+            let table = *table.get_or_insert_with(|| {
                 let long = found.is_list && found.length as usize >= FEWEST_ROWS && found.length as usize <= MOST_ROWS;
                 (long && tables.len() < MOST_TABLES).then(|| {
                     tables.push((list, Table::default()));
@@ -477,10 +475,10 @@ fn extreme_word(reader: &Reader<'_, '_>, mention: &Mention<'_>) -> Option<(bool,
             return None;
         }
         let of = reader.lower(index + 1) == "of" || reader.lower(index + 2) == "of";
-        if lexicon().is(word, Kind::Most) && word != "top" || matches!(word, "high" | "top") && of {
+        if reader.is(index, Kind::Most) && word != "top" || matches!(word, "high" | "top") && of {
             return Some((true, index));
         }
-        if lexicon().is(word, Kind::Least) || word == "low" && of {
+        if reader.is(index, Kind::Least) || word == "low" && of {
             return Some((false, index));
         }
     }

@@ -11,11 +11,11 @@ use std::{
 use foldhash::{HashMap, HashMapExt};
 
 use super::{
-    lexicon::{Concept, Kind, Meaning, lexicon},
+    lexicon::{Concept, Kind, Kinds, Meaning, lexicon},
     records::{Named, Records},
 };
 use crate::grounding::{
-    facts::{Fact, Facts, Leaf, Step, Traits},
+    facts::{Fact, Facts, Leaf, PerKey, Step, Traits},
     scan::{Mention, Number, Run, Scan, Span, Token, TokenKind, Unit, What},
     units,
 };
@@ -61,19 +61,22 @@ impl Slots {
     pub fn new(facts: &Facts<'_>, results: &[u32], aliases: &std::collections::BTreeMap<String, Vec<String>>) -> Self {
         let mut out = Slots { slots: Vec::new(), by_concept: HashMap::new() };
         // A key that says something by itself is one slot; one that doesn't ("value") is one with what is around it.
-        let mut known: HashMap<(u32, Option<u32>), Option<u32>> = HashMap::new();
-        let mut saying: HashMap<u32, bool> = HashMap::new();
+        let mut saying: PerKey<bool> = PerKey::default();
+        let mut known: PerKey<Option<u32>> = PerKey::default();
+        let mut known_in: HashMap<(u32, Option<u32>), Option<u32>> = HashMap::new();
         for &index in results {
             let Some(leaf) = facts.leaf(index) else { continue };
             if leaf.technical || leaf.traits.has(Traits::IGNORED) || !facts.facts_of(index).iter().any(is_value) {
                 continue;
             }
-            let says = *saying.entry(leaf.words_id).or_insert_with(|| says_something(leaf.words));
-            let around = if says { None } else { leaf.node };
-            let slot = *known.entry((leaf.words_id, around)).or_insert_with(|| {
+            let new = || {
                 let needs = needs(leaf, facts);
                 (!needs.is_empty() && out.slots.len() < MOST_SLOTS).then(|| out.add(needs))
-            });
+            };
+            let slot = *match *saying.get_or_insert_with(leaf.words_id, || says_something(leaf.words)) {
+                true => known.get_or_insert_with(leaf.words_id, new),
+                false => known_in.entry((leaf.words_id, leaf.node)).or_insert_with(new),
+            };
             if let Some(slot) = slot.and_then(|slot| out.slots.get_mut(slot as usize))
                 && slot.leaves.len() < MOST_LEAVES
             {
@@ -123,31 +126,25 @@ impl Slots {
 
     /// The only slot whose words are all in `words`.
     pub fn only_of(&self, words: &[Meaning]) -> Option<&Slot> {
-        match self.covered(words).as_slice() {
-            [slot] => self.slots.get(*slot as usize),
-            _ => None,
-        }
+        self.slots.get(self.covered(words.iter().copied())? as usize)
     }
 
-    /// The slots whose words are all in `words`; of those, the ones with the most words.
-    fn covered(&self, words: &[Meaning]) -> Vec<u32> {
-        let mut best = 0;
-        let mut out: Vec<u32> = Vec::new();
-        for concept in words.iter().flat_map(Meaning::iter) {
+    /// The slot whose words are all in `words`; of several, the one with the most words, if there is only one.
+    fn covered(&self, words: impl Iterator<Item = Meaning> + Clone) -> Option<u32> {
+        let (mut best, mut only, mut several) = (0, None, false);
+        for concept in words.clone().flat_map(|word| word.iter()) {
             for &index in self.by_concept.get(&concept).map(Vec::as_slice).unwrap_or_default() {
                 let Some(slot) = self.slots.get(index as usize) else { continue };
-                let covered = slot.needs.iter().all(|need| words.iter().any(|word| word.shares(need)));
-                if !covered || slot.needs.len() < best || out.contains(&index) {
+                if slot.needs.len() < best || only == Some(index) {
                     continue;
                 }
-                if slot.needs.len() > best {
-                    best = slot.needs.len();
-                    out.clear();
+                if slot.needs.iter().all(|need| words.clone().any(|word| word.shares(need))) {
+                    several = slot.needs.len() == best;
+                    (best, only) = (slot.needs.len(), Some(index));
                 }
-                out.push(index);
             }
         }
-        out
+        only.filter(|_| !several)
     }
 }
 
@@ -231,6 +228,7 @@ pub struct Reader<'r, 'a> {
     pub records: &'r Records,
     /// Of each token.
     pub meanings: &'r [Meaning],
+    pub kinds: &'r [Kinds],
     /// The mention that a slot was looked for last, and the slot: it is asked for more than once.
     pub last_slot: Cell<Option<(Span, FoundSlot)>>,
 }
@@ -256,6 +254,11 @@ impl<'a> Reader<'_, 'a> {
         self.token(index).map_or("", |token| token.lower)
     }
 
+    /// Is a token a word of this kind?
+    pub fn is(&self, index: u32, kind: Kind) -> bool {
+        self.kinds.get(index as usize).is_some_and(|kinds| kinds.has(kind))
+    }
+
     /// The words behind a number that say what it counts: "18-point", "12 assists per game".
     pub fn behind(&self, mention: &Mention<'_>) -> Run {
         let end = self.scan.clauses.get(mention.clause as usize).map_or(0, |clause| clause.tokens.end);
@@ -265,7 +268,7 @@ impl<'a> Reader<'_, 'a> {
             let Some(token) = self.token(index) else { break };
             let hyphen =
                 token.kind == TokenKind::Punctuation && matches!(token.lower, "-" | "‑" | "–") && index == first;
-            if token.mention.is_some() || (token.kind != TokenKind::Word && !hyphen) || ends_a_noun(token.lower) {
+            if token.mention.is_some() || (token.kind != TokenKind::Word && !hyphen) || self.is(index, Kind::EndsNoun) {
                 break;
             }
             index += 1;
@@ -292,11 +295,16 @@ impl<'a> Reader<'_, 'a> {
         Run { first: index, end: mention.tokens.first }
     }
 
-    fn meanings_of(&self, run: Run) -> Vec<Meaning> {
+    fn meanings_of(&self, run: Run) -> impl Iterator<Item = Meaning> + Clone {
         (run.first..run.end)
             .filter(|&index| self.token(index).is_some_and(|token| token.kind == TokenKind::Word))
             .filter_map(|index| self.meanings.get(index as usize).copied())
-            .collect()
+    }
+
+    /// The slot that words lead to, and how many words that slot has.
+    fn led_to(&self, words: impl Iterator<Item = Meaning> + Clone) -> Option<(u32, usize)> {
+        let slot = self.slots.covered(words)?;
+        Some((slot, self.slots.slots.get(slot as usize)?.needs.len()))
     }
 
     /// Which slot the words around a number lead to.
@@ -323,17 +331,14 @@ impl<'a> Reader<'_, 'a> {
             .get(mention.core.end as usize..)
             .and_then(|rest| rest.chars().next())
             .is_some_and(char::is_alphabetic);
-        let mut own = if joined { Vec::new() } else { self.meanings_of(mention.tokens) };
-        own.extend(self.meanings_of(behind));
-        if let [slot] = self.slots.covered(&own).as_slice() {
-            return Some((*slot, Side::Behind));
+        let itself = if joined { Run { first: 0, end: 0 } } else { mention.tokens };
+        if let Some((slot, _)) = self.led_to(self.meanings_of(itself).chain(self.meanings_of(behind))) {
+            return Some((slot, Side::Behind));
         }
         // "14 on hand": the key itself has a word behind which no noun goes on.
         let further = Run { first: mention.tokens.end, end: mention.tokens.end + 2 };
-        if let [slot] = self.slots.covered(&self.meanings_of(further)).as_slice()
-            && self.slots.slots.get(*slot as usize).is_some_and(|slot| slot.needs.len() > 1)
-        {
-            return Some((*slot, Side::Behind));
+        if let Some((slot, 2..)) = self.led_to(self.meanings_of(further)) {
+            return Some((slot, Side::Behind));
         }
         // "3 tickets": what is counted is no slot, so what stands before is about something else.
         if !self.counts_nothing(mention) {
@@ -344,20 +349,19 @@ impl<'a> Reader<'_, 'a> {
         if !money && self.follows_a_capital(mention) {
             return None;
         }
-        let mut before = self.meanings_of(self.before(mention));
-        if let [slot] = self.slots.covered(&before).as_slice() {
-            return Some((*slot, Side::Before));
+        let before = self.meanings_of(self.before(mention));
+        if let Some((slot, _)) = self.led_to(before.clone()) {
+            return Some((slot, Side::Before));
         }
         // "Adults pay €14" is about the price of adults: what the unit says counts, where other words say more.
         if let What::Number(Number { unit: Some(unit), .. }) = mention.what
-            && !before.is_empty()
+            && before.clone().next().is_some()
         {
-            before.extend(lexicon().implied(units::dimension(unit)));
-            if let [slot] = self.slots.covered(&before).as_slice()
-                && (self.slots.slots.get(*slot as usize).is_some_and(|slot| slot.needs.len() > 1)
-                    || !self.records.in_sentence(mention.sentence).is_empty())
+            let implied = lexicon().implied(units::dimension(unit)).iter().copied();
+            if let Some((slot, words)) = self.led_to(before.chain(implied))
+                && (words > 1 || !self.records.in_sentence(mention.sentence).is_empty())
             {
-                return Some((*slot, Side::Before));
+                return Some((slot, Side::Before));
             }
         }
         None
@@ -377,9 +381,9 @@ impl<'a> Reader<'_, 'a> {
         (behind.first..behind.end + 8)
             .take_while(|&index| {
                 let word = self.lower(index);
-                !(ends_a_noun(word) && word != "and" || matches!(word, "." | ";" | ":" | "("))
+                !(self.is(index, Kind::EndsNoun) && word != "and" || matches!(word, "." | ";" | ":" | "("))
             })
-            .any(|index| lexicon().is(self.lower(index), Kind::Feat))
+            .any(|index| self.is(index, Kind::Feat))
     }
 
     /// Does the clause say that a number may be of more than one record, of another time, or a difference?
@@ -389,13 +393,12 @@ impl<'a> Reader<'_, 'a> {
         let of_the_slot = |index: u32| {
             self.meanings.get(index as usize).is_some_and(|meaning| slot.needs.iter().any(|need| need.shares(meaning)))
         };
-        (clause.tokens.first..clause.tokens.end)
-            .any(|index| lexicon().is(self.lower(index), Kind::Group) && !of_the_slot(index))
+        (clause.tokens.first..clause.tokens.end).any(|index| self.is(index, Kind::Group) && !of_the_slot(index))
     }
 
     /// "by 5", "5 more", "up 5": by how much, not how much.
     pub fn is_a_change(&self, mention: &Mention<'_>) -> bool {
-        let near = |index: u32| lexicon().is(self.lower(index), Kind::Change);
+        let near = |index: u32| self.is(index, Kind::Change);
         let first = mention.tokens.first;
         // "nine points over the Celtics"
         let over = matches!(self.lower(self.behind(mention).end), "over" | "above" | "below" | "ahead" | "behind");
@@ -467,7 +470,7 @@ impl<'a> Reader<'_, 'a> {
     /// Is there no word behind a number that it could count?
     pub fn counts_nothing(&self, mention: &Mention<'_>) -> bool {
         let behind = self.behind(mention);
-        (behind.first..behind.end).all(|index| is_small_word(self.lower(index)))
+        (behind.first..behind.end).all(|index| self.is(index, Kind::Beside))
     }
 
     /// "54:48"
@@ -531,7 +534,7 @@ impl<'a> Reader<'_, 'a> {
     fn qualified(&self, tokens: Run, leaves: &[u32]) -> Vec<u32> {
         let clause = self.token(tokens.first).and_then(|token| self.scan.clauses.get(token.clause as usize));
         let Some(clause) = clause else { return leaves.to_vec() };
-        let words = self.meanings_of(clause.tokens);
+        let words: Vec<Meaning> = self.meanings_of(clause.tokens).collect();
         let mut known = Known { words: &words, counts: Vec::new() };
         let scores: Vec<usize> = leaves.iter().map(|&leaf| self.words_around(leaf, &mut known)).collect();
         let best = scores.iter().copied().max().unwrap_or_default();
@@ -639,8 +642,7 @@ impl<'a> Reader<'_, 'a> {
     /// "10 km", where the value has no unit: whether they are the same, nobody knows. Where the unit is what the key is called, it is.
     pub fn has_an_unknown_unit(&self, mention: &Mention<'_>, slot: &Slot, leaf: u32) -> bool {
         let What::Number(told) = mention.what else { return false };
-        let called =
-            || self.meanings_of(mention.tokens).iter().any(|word| slot.needs.iter().any(|need| need.shares(word)));
+        let called = || self.meanings_of(mention.tokens).any(|word| slot.needs.iter().any(|need| need.shares(&word)));
         matches!(told.unit, Some(Unit::Measure(_)))
             && !called()
             && !self
@@ -719,14 +721,4 @@ fn same_kind(told: &Number<'_>, fact: &Number<'_>) -> bool {
         (Some(_), Some(_)) => false,
         _ => true,
     }
-}
-
-/// Behind such a word no noun goes on.
-pub fn ends_a_noun(word: &str) -> bool {
-    lexicon().is(word, Kind::EndsNoun)
-}
-
-/// It may stand behind a number without being what is counted.
-fn is_small_word(word: &str) -> bool {
-    lexicon().is(word, Kind::Beside)
 }

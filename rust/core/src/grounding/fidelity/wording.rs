@@ -29,10 +29,14 @@ impl<'a> Wording<'a> {
                 continue;
             }
             let text = scan.text.get(token.span.start as usize..token.span.end as usize).unwrap_or_default();
-            for part in parts(text) {
+            let mut add = |part: &'a str| {
                 let capital = part.chars().next().is_some_and(char::is_uppercase);
                 let lower = lower_case(part);
                 words.push(Word { hash: hash(&lower), lower, token: index as u32, capital });
+            };
+            match text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                true => add(text),
+                false => parts(text).for_each(add),
             }
         }
         let mut places: Vec<(u64, u32)> =

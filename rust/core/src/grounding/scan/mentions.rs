@@ -235,8 +235,8 @@ impl<'a> Finder<'_, 'a> {
     fn digits(&self, index: usize) -> Option<Found<'a>> {
         let text = self.text;
         let start = self.tokens.start(index);
-        let fresh = self.begins_piece(start);
-        if fresh {
+        let plain = self.is_plain(index);
+        if !plain && self.begins_piece(start) {
             let end = identifiers::grouped(text, start)
                 .or_else(|| identifiers::phone(text, start))
                 .or_else(|| {
@@ -247,20 +247,42 @@ impl<'a> Finder<'_, 'a> {
                 return Some(self.id(start, end));
             }
         }
-        if let Some(found) = self.date(index).or_else(|| self.second_day(index)) {
+        let date = if plain { None } else { self.date(index) };
+        if let Some(found) = date.or_else(|| self.second_day(index)) {
             return Some(found);
         }
-        if let Some(end) = identifiers::dotted(text, start) {
+        if let Some(end) = identifiers::dotted(text, start).filter(|_| !plain) {
             return Some(self.id(start, end));
         }
         // "It leaves at 7.42 am and arrives at 8.06": the way of the first tells what the second is.
         let told = self.pointed && index > 0 && matches!(self.tokens.lower(index - 1), "at" | "by" | "until" | "till");
-        if let Some(time) = dates::time(text, start).or_else(|| dates::time_with_point(text, start).filter(|_| told))
+        let with_point = || if told { dates::time_with_point(text, start) } else { None };
+        if let Some(time) = dates::time(text, start).or_else(with_point)
             && !self.is_score(index, time.end)
         {
             return Some(self.plain(time.start, time.end, What::Time(time.value)));
         }
         self.amount(index)
+    }
+
+    /// "12", "12.5" as most numbers are written, with nothing behind them that could make an id, a phone number or a date of them.
+    fn is_plain(&self, index: usize) -> bool {
+        let tokens = self.tokens;
+        let (start, end) = (tokens.start(index), tokens.end(index));
+        let written = self.slice(start, end);
+        let (whole, places) = written.split_once('.').unwrap_or((written, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(places) {
+            return false;
+        }
+        let behind = self.text.as_bytes().get(end..).unwrap_or_default();
+        let ends = match behind {
+            [] | [b'%', ..] => true,
+            [b' ', next, ..] | [b'.' | b',', b' ', next, ..] => next.is_ascii_alphabetic() || *next == b'%',
+            _ => false,
+        };
+        let may_be_of_a_date = |at: usize| tokens.word(at).month > 0 || matches!(tokens.lower(at), "of" | "de" | "di");
+        ends && !(index + 1..=index + 3).any(may_be_of_a_date)
     }
 
     fn is_dated(&self, index: usize) -> bool {
@@ -373,6 +395,7 @@ impl<'a> Finder<'_, 'a> {
             return Some(self.plain(start, end, What::Url(identifiers::plain_url(self.slice(start, end), self.bump))));
         }
         let dated = word.month > 0 || word.weekday > 0;
+        let day = word.is(Role::Ordinal) || word.is(Role::Cardinal) && matches!(word.number, 20 | 30);
         if (mark.mixed || matches!(next, Some('-' | '_' | '\u{2010}' | '\u{2011}'))) && !dated {
             if self.begins_piece(start)
                 && let Some(end) = identifiers::grouped(text, start).or_else(|| identifiers::code(self.tokens, index))
@@ -392,10 +415,14 @@ impl<'a> Finder<'_, 'a> {
                 return Some(found);
             }
         }
-        if word == lexicon::Word::default() && !self.may_be_money(index) {
-            return if self.tokens.lower(index) == "ending" { self.ending(index) } else { None };
+        let counts = word.is_any(&[Role::Cardinal, Role::Hundred, Role::Scale, Role::Collective, Role::Ordinal]);
+        if !dated && !counts && !self.may_be_money(index) {
+            if word == lexicon::Word::default() {
+                return if self.tokens.lower(index) == "ending" { self.ending(index) } else { None };
+            }
+            // "ALL five": the code of a currency that is a word of English as well.
+            self.currency_at(index)?;
         }
-        let day = word.is(Role::Ordinal) || word.is(Role::Cardinal) && matches!(word.number, 20 | 30);
         if (dated || day)
             && let Some(found) = self.date(index)
         {

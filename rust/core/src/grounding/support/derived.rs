@@ -6,7 +6,6 @@
 
 use std::{
     cell::{Cell, OnceCell},
-    collections::BTreeMap,
     sync::LazyLock,
 };
 
@@ -17,7 +16,7 @@ use rust_decimal::prelude::ToPrimitive;
 use super::{Derivation, How, Support, dates};
 use crate::{
     grounding::{
-        facts::{Facts, Leaf, NO_CALL, Side, Traits, float},
+        facts::{Facts, Leaf, NO_CALL, PerKey, Side, Traits, float},
         scan::{Date, Mention, Number, Scan, Time, Token, Unit, What},
         units,
     },
@@ -377,9 +376,6 @@ struct Counts {
     alike: Vec<(u32, u32)>,
 }
 
-/// The list that an item is in, the last word of its key by number, and its value: the bits of it, or a text.
-type ItemValue<'x> = (u32, u32, u64, &'x str);
-
 /// Numbers with their leaves, by their size.
 type Column = Vec<(f64, u32)>;
 
@@ -404,8 +400,11 @@ impl<'a> Lists<'_, 'a> {
             }
             lengths.sort_unstable();
             let calls = self.calls();
-            let mut alike: HashMap<ItemValue<'_>, (u32, u32)> = HashMap::with_capacity(self.facts.leaves.len());
-            let (mut last_words, mut words) = (HashMap::new(), HashMap::new());
+            // How many items of a list have the same value under the same last word, and the first of them: values that are texts,
+            // and all others by their bits.
+            let mut texts: HashMap<(u64, &str), (u32, u32)> = HashMap::new();
+            let mut others: HashMap<u128, (u32, u32)> = HashMap::with_capacity(self.facts.leaves.len());
+            let (mut last_words, mut words) = (PerKey::default(), HashMap::new());
             let (mut node, mut list) = (None, None);
             for (index, leaf) in self.results() {
                 if node != leaf.node {
@@ -419,17 +418,29 @@ impl<'a> Lists<'_, 'a> {
                     Value::False => 2,
                     _ => 0,
                 };
-                let last = *last_words.entry(leaf.words_id).or_insert_with(|| {
+                let last = *last_words.get_or_insert_with(leaf.words_id, || {
                     let next = words.len() as u32;
                     *words.entry(leaf.words.last().copied().unwrap_or_default()).or_insert(next)
                 });
-                alike.entry((list, last, bits, leaf.text)).or_insert((0, index)).0 += 1;
+                let place = u64::from(list) << 32 | u64::from(last);
+                let known = match leaf.text {
+                    "" => others.entry(u128::from(place) << 64 | u128::from(bits)).or_insert((0, index)),
+                    text => texts.entry((place, text)).or_insert((0, index)),
+                };
+                known.0 += 1;
             }
-            let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
-            for (times, leaf) in alike.into_values() {
-                firsts.entry(times).and_modify(|first| *first = leaf.min(*first)).or_insert(leaf);
+            // The first leaf of those that are there so many times, by how many.
+            let mut firsts: Vec<Option<u32>> = Vec::new();
+            for (times, leaf) in texts.into_values().chain(others.into_values()) {
+                if firsts.len() <= times as usize {
+                    firsts.resize(times as usize + 1, None);
+                }
+                if let Some(first) = firsts.get_mut(times as usize) {
+                    *first = Some(first.map_or(leaf, |first| first.min(leaf)));
+                }
             }
-            Counts { lengths, longest_of_scalars, alike: firsts.into_iter().collect(), calls }
+            let alike = (0..).zip(firsts).filter_map(|(times, first)| Some((times, first?))).collect();
+            Counts { lengths, longest_of_scalars, alike, calls }
         })
     }
 
@@ -475,13 +486,13 @@ impl<'a> Lists<'_, 'a> {
     /// The numbers under one key, in all results.
     fn columns(&self) -> &[Column] {
         self.columns.get_or_init(|| {
-            let mut columns: HashMap<&[&str], Column> = HashMap::default();
+            let mut columns: PerKey<Column> = PerKey::default();
             for (index, leaf) in self.results() {
                 if let Some((value, _)) = self.number(index) {
-                    columns.entry(leaf.words).or_default().push((value, index));
+                    columns.get_or_insert_with(leaf.words_id, Vec::new).push((value, index));
                 }
             }
-            sorted(columns)
+            sorted(columns.into_values())
         })
     }
 
@@ -489,7 +500,7 @@ impl<'a> Lists<'_, 'a> {
     /// a bill. None if there are too many.
     fn sums(&self) -> Option<&[Sum]> {
         let sums = self.sums.get_or_init(|| {
-            let mut lists: HashMap<(u32, &[&str]), Column> = HashMap::default();
+            let mut lists: HashMap<(u32, u32), Column> = HashMap::default();
             for (index, leaf) in self.results() {
                 // A list of records is as long as it is, whatever is missing in them.
                 if let (Some(list), Some((value, unit))) = (list_of(self.facts, leaf), self.number(index))
@@ -497,7 +508,7 @@ impl<'a> Lists<'_, 'a> {
                     && leaf.node != Some(list)
                     && self.facts.node(list).is_some_and(|node| node.length <= SHORT_LIST)
                 {
-                    lists.entry((list, leaf.words)).or_default().push((value, index));
+                    lists.entry((list, leaf.words_id)).or_default().push((value, index));
                 }
             }
             let mut sums: Vec<Sum> = Vec::new();
@@ -786,8 +797,8 @@ fn is_money(unit: Unit<'_>) -> bool {
 }
 
 /// Columns of more than one, each by size, and not in the order of a hash.
-fn sorted<K>(columns: HashMap<K, Column>) -> Vec<Column> {
-    let mut columns: Vec<Column> = columns.into_values().filter(|column| column.len() > 1).collect();
+fn sorted(columns: impl Iterator<Item = Column>) -> Vec<Column> {
+    let mut columns: Vec<Column> = columns.filter(|column| column.len() > 1).collect();
     for column in &mut columns {
         column.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     }
@@ -885,6 +896,8 @@ impl Calendar {
             times: Some(Vec::new()),
             durations: Some(Vec::new()),
         };
+        let measures = facts.index.measures().iter();
+        let durations: Vec<&str> = measures.filter(|(_, of)| *of == "time").map(|(name, _)| *name).collect();
         for fact in facts.facts {
             let Some(leaf) = facts.leaf(fact.leaf) else { continue };
             if let What::Date(date) | What::Moment(date, _) = fact.what
@@ -903,11 +916,11 @@ impl Calendar {
                 What::Time(time) | What::Moment(_, time) => {
                     push(&mut calendar.times, (minutes(time), fact.leaf), MOST_TIMES_OF_DAY);
                 }
-                What::Number(Number { readings: [reading, ..], unit: Some(unit), .. })
-                    if !fact.loose && units::dimension(unit) == "time" =>
+                What::Number(Number { readings: [reading, ..], unit: Some(Unit::Measure(measure)), .. })
+                    if !fact.loose && durations.contains(&measure) =>
                 {
-                    let minutes =
-                        units::convert(reading.value, unit, Unit::Measure("minute")).and_then(|value| value.to_i64());
+                    let minutes = units::convert(reading.value, Unit::Measure(measure), Unit::Measure("minute"))
+                        .and_then(|value| value.to_i64());
                     if let Some(minutes) = minutes {
                         push(&mut calendar.durations, (minutes, fact.leaf), MOST_TIMES_OF_DAY);
                     }

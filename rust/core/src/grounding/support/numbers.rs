@@ -59,8 +59,8 @@ const SLACK: f64 = 1e-9;
 /// Above this floats don't tell integers apart.
 const EXACT: f64 = 9e15;
 
-/// All that may stand for a number; `measures` are the units that payloads have.
-pub fn sought(number: &Number<'_>, measures: &[&'static str]) -> Vec<Sought> {
+/// All that may stand for a number; `measures` are the units that payloads have, with what they measure.
+pub fn sought(number: &Number<'_>, measures: &[(&'static str, &'static str)]) -> Vec<Sought> {
     let mut all = Vec::with_capacity(4 * number.readings.len());
     for (index, reading) in number.readings.iter().enumerate() {
         let (value, step) = (float(reading.value), float(reading.step));
@@ -79,7 +79,8 @@ pub fn sought(number: &Number<'_>, measures: &[&'static str]) -> Vec<Sought> {
             _ => {}
         }
         if let Some(unit) = number.unit {
-            for &name in measures {
+            let dimension = units::dimension(unit);
+            for &(name, _) in measures.iter().filter(|(name, of)| *of == dimension && unit != Unit::Measure(name)) {
                 if let Some((value, step)) = converted(reading.value, reading.step, unit, name) {
                     add(value, step, Form::Converted(name));
                 }
@@ -92,9 +93,6 @@ pub fn sought(number: &Number<'_>, measures: &[&'static str]) -> Vec<Sought> {
 /// A number and its step in another unit.
 fn converted(value: Decimal, step: Decimal, from: Unit<'_>, to: &'static str) -> Option<(f64, f64)> {
     let to = Unit::Measure(to);
-    if from == to || units::dimension(from) != units::dimension(to) {
-        return None;
-    }
     let here = units::convert(value, from, to)?;
     let next = units::convert(value.checked_add(step)?, from, to)?;
     Some((float(here), float((next - here).abs())))
