@@ -1,7 +1,7 @@
 """Did the agent call the tools it should have, and why not? In microseconds and without a model.
 
-The metrics are in `callmatch.metrics`; the commands are ``callmatch read``, ``callmatch score``, ``callmatch check``,
-``callmatch test`` and ``callmatch metrics check``.
+The metrics are in `callmatch.metrics`; the commands are ``callmatch read``, ``callmatch score``, ``callmatch compare``,
+``callmatch check``, ``callmatch test`` and ``callmatch metrics check``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from callmatch.errors import CallmatchError, InvalidInput, InvalidType, NotRecor
 from callmatch.summaries import Summaries, Summary
 
 if TYPE_CHECKING:
+    from callmatch.comparison import Comparison, compare
     from callmatch.readers import Traces, read
     from callmatch.response_mapping import ResponseMapping
     from callmatch.results import MetricResult, Verdict
     from callmatch.targets import Subject, Target, resolve
     from callmatch.testsets import Test, TestResult, TestResults, TestSet
     from callmatch.trace import Span, Trace, Turn
+    from callmatch.trials import Trials
 
     from_messages = Trace.from_messages
 
 __all__ = [
     "CallmatchError",
+    "Comparison",
     "InvalidInput",
     "InvalidType",
     "MetricResult",
@@ -44,9 +47,11 @@ __all__ = [
     "TestSet",
     "Trace",
     "Traces",
+    "Trials",
     "Turn",
     "Verdict",
     "__version__",
+    "compare",
     "from_messages",
     "read",
     "resolve",
@@ -59,6 +64,7 @@ if _DEBUG:
 
 # Most of the time of an import would be pydantic's, so these wait until they are asked for.
 _LATE = {
+    "Comparison": "comparison",
     "MetricResult": "results",
     "ResponseMapping": "response_mapping",
     "Span": "trace",
@@ -70,8 +76,10 @@ _LATE = {
     "TestSet": "testsets",
     "Trace": "trace",
     "Traces": "readers",
+    "Trials": "trials",
     "Turn": "trace",
     "Verdict": "results",
+    "compare": "comparison",
     "read": "readers",
     "resolve": "targets",
 }

@@ -298,7 +298,7 @@ def _of_columns(columns: Mapping[str, Sequence[Any]], by: list[str], name: str) 
     for column in [*by, "verdict"]:
         if column not in columns:
             raise InvalidInput(_core.printable(f"{name}: {not_there('column', column, map(str, columns))}"), "by")
-    lists = {column: list(columns[column]) for column in [*by, "verdict", "reason"] if column in columns}
+    lists = {column: list(columns[column]) for column in (*by, "verdict", "reason") if column in columns}
     if len({len(cells) for cells in lists.values()}) > 1:
         counts = ", ".join(f"{column} {len(cells)}" for column, cells in lists.items())
         raise InvalidInput(f"{name}: columns are of one length, not {counts}")
@@ -362,7 +362,7 @@ def _of_csv(path: Path, by: list[str]) -> Iterator[Part]:
 
 
 def _of_rows(rows: Iterable[Mapping[str, Any]], by: list[str], name: str) -> Iterator[Part]:
-    columns = [*by, "verdict", "reason"]
+    columns = list(dict.fromkeys([*by, "verdict", "reason"]))
     cells: dict[str, list[Any]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:

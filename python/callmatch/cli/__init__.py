@@ -9,6 +9,7 @@ import click
 
 from callmatch import _core
 from callmatch.cli.check import check
+from callmatch.cli.compare import compare
 from callmatch.cli.metrics import metrics
 from callmatch.cli.output import Commands, told_to_end
 from callmatch.cli.read import read
@@ -30,6 +31,7 @@ def main() -> None:
 
 main.add_command(read)
 main.add_command(score)
+main.add_command(compare)
 main.add_command(test)
 main.add_command(check)
 main.add_command(metrics)

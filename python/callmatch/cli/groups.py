@@ -21,6 +21,9 @@ __all__ = ["Grouping", "interval", "most_failing"]
 MOST_GROUPS = 100
 """On a terminal so many groups are shown, and all of them in a pipe."""
 
+WIDE = 100
+"""On a terminal of fewer columns than this, F1 stands for precision and recall too."""
+
 MOST_FAILING = 5
 """So many of the tools and arguments that fail most are told."""
 
@@ -79,8 +82,8 @@ class Grouping(NamedTuple):
                 yield named(key) + trial_cells(row)
 
 
-GROUP_HEADINGS = ("rows", "passed", "failed", "not judged", "pass rate", "95 % interval", "precision", "recall", "F1")
-TRIAL_HEADINGS = ("k", "pass^k", "95 % interval", "pass@k", "tasks")
+GROUP_HEADINGS = ("rows", "passed", "failed", "other", "pass rate", "95 %", "precision", "recall", "F1")
+TRIAL_HEADINGS = ("k", "pass^k", "95 %", "pass@k", "tasks")
 
 
 def group_cells(summary: Summary) -> list[str]:
@@ -141,12 +144,13 @@ def show(fields: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[
     table = Table()
     for field in fields:
         table.add_column(Text(_core.printable(field)), overflow="fold")
-    for place, heading in enumerate(numbers, len(fields)):
-        # A heading may be broken where there is little room, and a number may not.
-        width = max((len(row[place]) for row in rows[:MOST_GROUPS]), default=1)
-        table.add_column(heading, justify="right", min_width=width)
+    left_out = {"precision", "recall"} if console.width < WIDE else set()
+    places = [*range(len(fields)), *(len(fields) + i for i, name in enumerate(numbers) if name not in left_out)]
+    for heading in numbers:
+        if heading not in left_out:
+            table.add_column(heading, justify="right")
     for row in rows[:MOST_GROUPS]:
-        table.add_row(*(Text(_core.printable(cell)) for cell in row))
+        table.add_row(*(Text(_core.printable(row[place])) for place in places))
     Console().print(table)
     if len(rows) > MOST_GROUPS:
         console.print(f"… and {len(rows) - MOST_GROUPS:,} more (a pipe gets all of them, and so does --json)")

@@ -445,7 +445,7 @@ def summary_lines(summary: Summary) -> Iterator[Text]:
     parts = [Text(f"{count:,} {word.replace('_', ' ')}", style=STYLES[word]) for count, word in counts if count]
     yield line + Text(", ").join(parts)
     if summary.judged:
-        of_all = f"pass rate {share(summary.pass_rate)} (95 % interval {interval(summary.pass_rate_interval)})"
+        of_all = f"pass rate {share(summary.pass_rate)} (95 %: {interval(summary.pass_rate_interval)})"
         means = f"precision {share(summary.precision)}, recall {share(summary.recall)}, F1 {share(summary.f1)}"
         yield Text(f"{of_all}; {means} (means over the {summary.judged:,} that passed or failed)")
     if summary.difference_kinds:

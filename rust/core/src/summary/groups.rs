@@ -1,257 +1,17 @@
-//! What many reports say together: how many passed, the means of their shares, and what fails most.
-//!
-//! All of it is counted in integers, and what is too much to be told is left out as a whole. So the order in which reports
-//! come, and how they were cut into parts whose summaries are merged, make no difference, not in the last bit.
+//! Groups of rows, each with a summary.
 
-use std::{borrow::Cow, cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 use foldhash::{HashMap, HashSet};
 
-use crate::{
-    error::Error,
-    options::{DifferenceKind, Verdict},
-    report::{Counts, Difference, Part, Report},
-    show,
-    text::Text,
-    value::Value,
-};
+use super::{State, Summary};
+use crate::{error::Error, report::Report, show, text::Text, value::Value};
 
-/// Of more tools and arguments that fail than this, a summary tells none.
-pub const MOST_FAILING: usize = 10_000;
-/// Nor do those of groups, of more than this in all of them.
+/// Of more tools and arguments that fail than this, in all groups together, no group tells its own.
 const MOST_FAILING_IN_GROUPS: usize = 1_000_000;
 /// Of more groups than this, or of values that take more bytes, none is told.
 pub const MOST_GROUPS: usize = 100_000;
 const MOST_BYTES: usize = 64 << 20;
-/// How much of a name or of a path is kept.
-const MOST_CHARACTERS: usize = 200;
-
-/// A share of 1. A share is a float from 0 to 1, and so a multiple of this small part of 1, but for tiny ones.
-const ONE: u64 = 1 << 63;
-
-/// Counts over rows, and sums over those that passed or failed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
-    verdicts: [u64; Verdict::ALL.len()],
-    kinds: [u64; DifferenceKind::ALL.len()],
-    calls: Counts,
-    /// Of precision, recall and F1, in parts of [`ONE`].
-    shares: [u128; 3],
-    failing: Failing,
-}
-
-/// All of a summary, for other processes.
-pub type State = (Vec<u64>, Vec<u64>, [u64; 3], [u128; 3], Option<Vec<ToolState>>);
-/// A tool, how many rows it failed in, and in how many of these an argument is to blame.
-pub type ToolState = (String, u64, Vec<(String, u64)>);
-
-impl Summary {
-    pub fn add(&mut self, report: &Report) {
-        self.verdicts[report.verdict as usize] += 1;
-        if let (Some(_), Some(counts)) = (report.score(), report.counts()) {
-            self.calls.add(counts);
-            for (sum, share) in self.shares.iter_mut().zip(counts.shares()) {
-                *sum += u128::from((share * ONE as f64) as u64);
-            }
-        }
-        if let Some(difference) = &report.difference {
-            self.kinds[difference.kind as usize] += 1;
-            self.failing.add(difference);
-        }
-    }
-
-    pub fn merge(&mut self, other: &Summary) {
-        let add = |sums: &mut [u64], counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        add(&mut self.verdicts, &other.verdicts);
-        add(&mut self.kinds, &other.kinds);
-        self.calls.add(other.calls);
-        self.shares.iter_mut().zip(other.shares).for_each(|(sum, share)| *sum += share);
-        self.failing.merge(&other.failing);
-    }
-
-    /// How many rows have a verdict.
-    pub fn count(&self, verdict: Verdict) -> u64 {
-        self.verdicts[verdict as usize]
-    }
-
-    /// How many failed rows differ first in this way.
-    pub fn differing(&self, kind: DifferenceKind) -> u64 {
-        self.kinds[kind as usize]
-    }
-
-    fn judged(&self) -> u64 {
-        self.count(Verdict::Passed) + self.count(Verdict::Failed)
-    }
-
-    /// The means of precision, recall and F1 over the rows that passed or failed.
-    pub fn means(&self) -> Option<[f64; 3]> {
-        let judged = self.judged();
-        // Whole and rest apart, since a float has no room for a large sum.
-        let mean = |sum: u128| {
-            let (whole, rest) = (sum / u128::from(judged), sum % u128::from(judged));
-            (whole as f64 + rest as f64 / judged as f64) / ONE as f64
-        };
-        (judged > 0).then(|| self.shares.map(mean))
-    }
-
-    /// Precision, recall and F1 of the calls of all rows that passed or failed, as if they were those of one.
-    pub fn micro(&self) -> Option<[f64; 3]> {
-        (self.judged() > 0).then(|| self.calls.shares())
-    }
-
-    /// The tools of the first differences, and in how many rows each is; those that fail most come first. None if there are
-    /// too many to tell.
-    pub fn failing_tools(&self) -> Option<Vec<(&str, u64)>> {
-        let tools = self.failing.tools.as_ref()?;
-        let mut all: Vec<(&str, u64)> = tools.iter().map(|(name, tool)| (&**name, tool.rows)).collect();
-        all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        Some(all)
-    }
-
-    /// The same of arguments, as the tool and the path of the argument.
-    pub fn failing_arguments(&self) -> Option<Vec<((&str, &str), u64)>> {
-        let tools = self.failing.tools.as_ref()?;
-        let mut all = Vec::new();
-        for (name, tool) in tools {
-            all.extend(tool.arguments.iter().map(|(path, rows)| ((&**name, &**path), *rows)));
-        }
-        all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Some(all)
-    }
-
-    pub fn state(&self) -> State {
-        let Counts { matched, made, expected } = self.calls;
-        let tools = self.failing.tools.as_ref().map(|tools| {
-            let mut all: Vec<ToolState> =
-                tools.iter().map(|(name, tool)| (name.to_string(), tool.rows, tool.state())).collect();
-            all.sort_unstable();
-            all
-        });
-        (self.verdicts.to_vec(), self.kinds.to_vec(), [matched, made, expected], self.shares, tools)
-    }
-
-    /// None of what is no state.
-    pub fn of_state((verdicts, kinds, [matched, made, expected], shares, tools): State) -> Option<Self> {
-        let mut failing = Failing::default();
-        if tools.is_none() {
-            failing.give_up();
-        }
-        for (name, rows, arguments) in tools.into_iter().flatten() {
-            failing.count(&name, |tool| {
-                tool.rows += rows;
-                arguments.iter().map(|(path, rows)| tool.count(path, *rows)).sum()
-            });
-        }
-        let (verdicts, kinds) = (verdicts.try_into().ok()?, kinds.try_into().ok()?);
-        Some(Summary { verdicts, kinds, calls: Counts { matched, made, expected }, shares, failing })
-    }
-}
-
-/// The tools that the first differences are about.
-#[derive(Clone, Debug, PartialEq)]
-struct Failing {
-    /// None if they are too many.
-    tools: Option<HashMap<Box<str>, Tool>>,
-    /// How many tools and arguments there are; where they are too many, one more than there may be.
-    entries: usize,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Tool {
-    rows: u64,
-    arguments: HashMap<Box<str>, u64>,
-}
-
-impl Default for Failing {
-    fn default() -> Self {
-        Failing { tools: Some(HashMap::default()), entries: 0 }
-    }
-}
-
-impl Failing {
-    fn add(&mut self, difference: &Difference) {
-        let is_of_arguments = difference.kind == DifferenceKind::Arguments;
-        let pointer = difference.texts.get(Part::Pointer).filter(|_| is_of_arguments).map(cut);
-        let path = pointer.as_deref().map(any_item);
-        let name = cut(difference.texts.get(Part::Name).unwrap_or_default());
-        self.count(&name, |tool| {
-            tool.rows += 1;
-            path.map_or(0, |path| tool.count(&path, 1))
-        });
-    }
-
-    fn merge(&mut self, other: &Failing) {
-        let Some(tools) = &other.tools else { return self.give_up() };
-        for (name, more) in tools {
-            self.count(name, |tool| {
-                tool.rows += more.rows;
-                more.arguments.iter().map(|(path, rows)| tool.count(path, *rows)).sum()
-            });
-        }
-    }
-
-    /// Change what is counted of a tool; `change` says how many arguments that are new.
-    fn count(&mut self, name: &str, change: impl FnOnce(&mut Tool) -> usize) {
-        let Some(tools) = &mut self.tools else { return };
-        // Where a part of the rows has too many, all rows have, so it makes no difference when this is seen.
-        self.entries += match tools.get_mut(name) {
-            Some(tool) => change(tool),
-            None => {
-                let mut tool = Tool::default();
-                let new = change(&mut tool);
-                tools.insert(name.into(), tool);
-                1 + new
-            }
-        };
-        if self.entries > MOST_FAILING {
-            self.give_up();
-        }
-    }
-
-    fn give_up(&mut self) {
-        *self = Failing { tools: None, entries: MOST_FAILING + 1 };
-    }
-}
-
-impl Tool {
-    /// So many more rows in which an argument is to blame; says how many arguments are new.
-    fn count(&mut self, path: &str, rows: u64) -> usize {
-        match self.arguments.get_mut(path) {
-            Some(known) => {
-                *known += rows;
-                0
-            }
-            None => {
-                self.arguments.insert(path.into(), rows);
-                1
-            }
-        }
-    }
-
-    fn state(&self) -> Vec<(String, u64)> {
-        let mut all: Vec<_> = self.arguments.iter().map(|(path, rows)| (path.to_string(), *rows)).collect();
-        all.sort_unstable();
-        all
-    }
-}
-
-/// A JSON pointer in which a place in a list is any: which item it is says nothing of which argument it is.
-fn any_item(pointer: &str) -> Cow<'_, str> {
-    let is_place = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
-    if !pointer.split('/').any(is_place) {
-        return Cow::Borrowed(pointer);
-    }
-    let steps: Vec<&str> = pointer.split('/').map(|step| if is_place(step) { "*" } else { step }).collect();
-    Cow::Owned(steps.join("/"))
-}
-
-/// The beginning of a long text.
-fn cut(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(MOST_CHARACTERS).filter(|_| text.len() > MOST_CHARACTERS) {
-        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
-}
 
 /// The value of a row in each of the fields that it is grouped by, as bytes that tell all of them apart: texts as they are,
 /// numbers and all else as JSON text, and null.
@@ -500,5 +260,163 @@ impl Summaries {
             all.change(key.as_bytes(), |group| *group = summary);
         }
         Some(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bumpalo::Bump;
+
+    use super::{
+        super::tests::{failed, of as sum_of, some_reports},
+        *,
+    };
+    use crate::{
+        json,
+        number::{Big, Magnitude},
+        options::{DifferenceKind, Verdict},
+    };
+
+    fn key(values: &[Value<'_>]) -> Key {
+        let mut key = Key::default();
+        values.iter().for_each(|value| key.push(*value));
+        key
+    }
+
+    fn text(text: &str) -> Value<'_> {
+        Value::Text(Text::from(text))
+    }
+
+    fn fields(names: &[&str]) -> Arc<[String]> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn keys_tell_all_values_apart() {
+        let bump = Bump::new();
+        let big = Big { negative: true, magnitude: Magnitude::Decimal(b"99999999999999999999") };
+        let list = json::parse(br#"[1, "a"]"#, 9, &bump).unwrap();
+        let cells = [
+            (Value::Null, None),
+            (text("null"), Some("null")),
+            (text(""), Some("")),
+            (Value::True, Some("true")),
+            (Value::Int(-5), Some("-5")),
+            (Value::Float(0.5), Some("0.5")),
+            (Value::Big(&big), Some("-99999999999999999999")),
+            (list, Some(r#"[1, "a"]"#)),
+            (Value::Text(Text::Latin1(b"\xe9")), Some("é")),
+            (Value::Text(Text::Utf8(b"\xed\xa0\x80")), Some("\\ud800")),
+        ];
+        for (value, told) in cells {
+            for (other, too) in cells {
+                assert_eq!(values(key(&[value, other]).as_bytes()), [told, too]);
+            }
+        }
+        let ambiguous = [key(&[text("a"), text("bc")]), key(&[text("ab"), text("c")]), key(&[text("a"), Value::Null])];
+        assert!(
+            ambiguous.iter().enumerate().all(|(place, one)| {
+                ambiguous.iter().skip(place + 1).all(|other| one.as_bytes() != other.as_bytes())
+            })
+        );
+        // What no key is, is none, and no panic.
+        for bytes in [&b"\x01"[..], b"\x01\xff\xff\xff\xff\xff\xff\xff\xff", b"\x07\x00"] {
+            assert!(values(bytes).len() < 3);
+        }
+    }
+
+    #[test]
+    fn groups_come_in_the_order_of_their_values() {
+        let mut summaries = Summaries::new(fields(&["n"]));
+        let cells = [Some("b"), Some("10"), None, Some("9"), Some("NaN"), Some("-1"), Some("a"), Some("9.0")];
+        for cell in cells {
+            summaries.add(key(&[cell.map_or(Value::Null, text)]).as_bytes(), &Report::error("no"));
+        }
+        let order: Vec<_> = summaries.groups().unwrap().into_iter().map(|(values, _)| values[0]).collect();
+        assert_eq!(order, [None, Some("-1"), Some("9"), Some("9.0"), Some("10"), Some("NaN"), Some("a"), Some("b")]);
+    }
+
+    #[test]
+    fn groups_are_the_same_however_rows_were_cut() {
+        let reports = some_reports(3000);
+        let keys: Vec<Key> =
+            (0..3000).map(|row| key(&[Value::Int(row % 7), text(if row % 3 == 0 { "x" } else { "y" })])).collect();
+        let rows: Vec<_> = keys.iter().zip(&reports).collect();
+        let of = |rows: &[(&Key, &Report)]| {
+            let mut summaries = Summaries::new(fields(&["a", "b"]));
+            rows.iter().for_each(|(key, report)| summaries.add(key.as_bytes(), report));
+            summaries
+        };
+        let whole = of(&rows);
+        assert_eq!(whole.groups().unwrap().len(), 14);
+        for cut in [1, 11, 2999] {
+            let mut parts: Vec<Summaries> = rows.chunks(cut).map(of).collect();
+            parts.reverse();
+            let mut sum = Summaries::new(fields(&["a", "b"]));
+            assert!(parts.iter().all(|part| sum.merge(part)));
+            assert_eq!(sum.state(), whole.state(), "{cut}");
+        }
+        assert_eq!(Summaries::of_state(whole.state()).unwrap().state(), whole.state());
+        let larger = whole.by_fields(&["b".to_owned()]).unwrap();
+        let groups = larger.groups().unwrap();
+        assert_eq!(groups.iter().map(|(values, _)| values[0]).collect::<Vec<_>>(), [Some("x"), Some("y")]);
+        let of_x: Vec<_> = reports.iter().step_by(3).cloned().collect();
+        assert_eq!(*groups[0].1, sum_of(&of_x));
+        assert_eq!(larger.total(), whole.total());
+        assert!(whole.by_fields(&["c".to_owned()]).is_none());
+        assert!(!Summaries::new(fields(&["a"])).merge(&whole));
+    }
+
+    #[test]
+    fn of_too_many_groups_none_is_told_but_all_rows_count() {
+        let one = |place: usize| {
+            let mut summaries = Summaries::new(fields(&["few", "many"]));
+            let key = key(&[Value::Int(place as i64 % 3), Value::Int(place as i64)]);
+            summaries.add(key.as_bytes(), &Report::error("no"));
+            summaries
+        };
+        let mut summaries = Summaries::new(fields(&["few", "many"]));
+        (0..MOST_GROUPS).for_each(|place| assert!(summaries.merge(&one(place))));
+        assert_eq!(summaries.groups().unwrap().len(), MOST_GROUPS);
+        summaries.merge(&one(MOST_GROUPS));
+        let error = summaries.groups().unwrap_err().to_string();
+        assert!(error.contains("many") && !error.contains("few"), "{error}");
+        summaries.merge(&one(0));
+        assert_eq!(summaries.total().count(Verdict::Error), MOST_GROUPS as u64 + 2);
+        // Whoever adds them learns of it too.
+        let mut sum = one(1);
+        sum.merge(&summaries);
+        assert_eq!(sum.groups().unwrap_err().to_string(), error);
+        assert!(Summaries::of_state(sum.state()).unwrap().groups().is_err());
+        // Nor may values be as long as they like.
+        let mut long = Summaries::new(fields(&["text"]));
+        for place in 0..40 {
+            let value = format!("{place}{}", "x".repeat(2 << 20));
+            long.add(key(&[text(&value)]).as_bytes(), &Report::error("no"));
+        }
+        assert!(long.groups().is_err());
+    }
+
+    #[test]
+    fn of_too_many_tools_in_all_groups_none_is_told() {
+        let (groups, tools) = (MOST_FAILING_IN_GROUPS as i64 / 5000 + 1, 5000);
+        let mut summaries = Summaries::new(fields(&["group"]));
+        for group in 0..groups {
+            for tool in 0..tools {
+                let report = failed(DifferenceKind::Missing, &format!("{tool}"), None);
+                summaries.add(key(&[Value::Int(group)]).as_bytes(), &report);
+            }
+        }
+        let told = summaries.groups().unwrap();
+        assert_eq!(told.len() as i64, groups);
+        assert!(told.iter().all(|(_, group)| group.failing_tools().is_none()));
+        assert_eq!(summaries.total().failing_tools().map(|tools| tools.len()), Some(tools));
+    }
+
+    #[test]
+    fn what_is_no_state_makes_nothing() {
+        let (by, total, _, many, refused) = Summaries::new(fields(&["a"])).state();
+        let groups = vec![(vec![None, None], Summary::default().state())];
+        assert!(Summaries::of_state((by, total, groups, many, refused)).is_none());
     }
 }
