@@ -47,9 +47,11 @@ def mutated(value, rng):
 def read(path):
     """Calls of each trace, one at a time and in bulk; None where nothing can be read."""
     try:
-        traces = callmatch.read(path)
+        traces, others = callmatch.read(path), callmatch.read(path)
     except CallmatchError:
         return None
+    # These are found and read in one pass.
+    columns = [{name: list(column) for name, column in part.items()} for part in others.columns()]
     names = []
     for trace in traces:
         names.append([call.name for call in trace.tool_calls] if trace.tool_calls_reported else [])
@@ -60,6 +62,7 @@ def read(path):
     ]
     if not any("can't" in told or "cannot" in told for told in traces.diagnostics) and len(names) == len(traces):
         assert in_bulk == [(place, name) for place, calls in enumerate(names) for name in calls]
+    assert columns == [{name: list(column) for name, column in part.items()} for part in traces.columns()]
     rows = [verdict for scores in evaluate_traces(ToolCallTrajectory(), traces, {}) for verdict in scores.verdict]
     assert len(rows) == len(traces)
     return names

@@ -32,6 +32,8 @@ AT_ONCE = 64
 Source = str | os.PathLike[str] | Iterable[Any]
 """A path, several, a table, or rows."""
 
+Sequence.register(_core.SpanColumn)
+
 
 def read(source: Source, *, format: str | None = None) -> Traces:
     """Find the traces in a file, in several, in a folder or in a table, whatever tool wrote them.
@@ -68,14 +70,16 @@ def read(source: Source, *, format: str | None = None) -> Traces:
 class Traces(Sequence[Trace]):
     """The traces in files or tables: what `callmatch.read` gives.
 
-    A sequence, whose traces are read when they are asked for. When it is made, each file is read once, to find where
-    the traces are; memory grows with their number, not with their size. The files must stay as they are. What is
-    compressed, comes from a pipe or is a table is written to a temporary file first, which nobody else sees.
+    A sequence, whose traces are read when they are asked for. When something is first asked of it, each file is read
+    once, to find where the traces are (at once, where the first records don't say that there are any); memory grows
+    with their number, not with their size. The files must stay as they are. What is compressed, comes from a pipe or is
+    a table is written to a temporary file first, which nobody else sees.
 
     Args:
         source: As for `read`.
         format: As for `read`.
-        progress: Is told, while traces are found, how many bytes were read, and of how many; None where nobody knows.
+        progress: Is told how many bytes were read, and of how many (None where nobody knows), while traces are found,
+            which is at once then.
 
     Attributes:
         diagnostics: What could not be read, or was guessed, with its place and the reason, such as a broken line, which
@@ -110,7 +114,7 @@ class Traces(Sequence[Trace]):
             self._source, self._passed_over = files.name, files.passed_over
             told = None if progress is None else functools.partial(_told, progress, files.size)
             self._store = _core.TraceStore(files.found, format=format, only_traces=not files.is_folder, progress=told)
-        if not len(self._store) and (problems := self.diagnostics):
+        if not self._store and (problems := self.diagnostics):
             more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
             raise InvalidInput(f"no trace could be read; {problems[0]}{more}", self._source)
 
@@ -188,8 +192,12 @@ class Traces(Sequence[Trace]):
             outlines.append(None if isinstance(outline, str) else outline)
         return outlines
 
-    def columns(self, size: int = 1024, *, kind: str | None = None) -> Iterator[dict[str, list[Any]]]:
+    def columns(self, size: int = 1024, *, kind: str | None = None) -> Iterator[dict[str, _core.SpanColumn]]:
         """All spans, or those of a kind, by column, in parts: ``pandas.DataFrame(part)``. No object is made for a span.
+
+        A part is a dict of columns: sequences like lists (`tolist()` is one), and Arrow arrays, which polars and
+        pyarrow take without a copy. Where nothing was asked of the traces before, they are read while they are found,
+        so that each record is read but once.
 
         A row is a span. Its columns are ``trace`` (the place of its trace, as in ``traces[place]``), ``turn`` (from 0),
         ``trace_id``, ``conversation_id``, ``kind``, ``id``, ``parent_id``, ``name``, ``agent``, ``input`` and
@@ -212,8 +220,7 @@ class Traces(Sequence[Trace]):
         if type(size) is not int or size < 1:
             raise InvalidInput(f"size: expected a number of traces, at least 1, not {size!r}", "size")
         kind = None if kind is None else str(span_kind(kind))
-        self._store.columns(0, 0, kind)  # an unknown kind is told now
-        return (self._store.columns(start, start + size, kind) for start in range(0, len(self), size))
+        return self._store.columns(size, kind)
 
     def pull(self, id: str) -> Trace:
         """The trace of an id. One without an id that is alone in its file has the file's name, without its endings.

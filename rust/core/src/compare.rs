@@ -1,9 +1,6 @@
 //! The only definition of equality, and of what it means that a call's arguments match.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, RandomState},
-};
+use std::{collections::HashMap, hash::BuildHasher};
 
 use crate::{
     number,
@@ -147,7 +144,7 @@ fn differing_member<'a>(actual: Object<'a>, expected: Object<'a>) -> Option<Mism
 }
 
 /// Equal values hash alike.
-pub fn hash(value: Value<'_>, build: &RandomState) -> u64 {
+pub fn hash<S: BuildHasher>(value: Value<'_>, build: &S) -> u64 {
     match value {
         Value::Null => build.hash_one(0u8),
         Value::False => build.hash_one(false),
@@ -165,11 +162,11 @@ pub fn hash(value: Value<'_>, build: &RandomState) -> u64 {
 }
 
 /// Whatever the order of the keys.
-pub fn hash_object(members: Object<'_>, build: &RandomState) -> u64 {
+pub fn hash_object<S: BuildHasher>(members: Object<'_>, build: &S) -> u64 {
     let each = members.iter().map(|member| hash_member(member.key, member.value, build));
     each.fold(members.len() as u64, u64::wrapping_add)
 }
 
-pub fn hash_member(key: Text<'_>, value: Value<'_>, build: &RandomState) -> u64 {
+pub fn hash_member<S: BuildHasher>(key: Text<'_>, value: Value<'_>, build: &S) -> u64 {
     build.hash_one((key, hash(value, build)))
 }

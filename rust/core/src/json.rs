@@ -5,6 +5,7 @@
 //! from the input. It is fuzzed against `serde_json` and tested against Python's `json`.
 
 use std::{
+    cell::Cell,
     collections::{HashMap, HashSet},
     fmt,
 };
@@ -78,7 +79,6 @@ pub fn parse<'a>(bytes: &'a [u8], max_depth: usize, bump: &'a Bump) -> Result<Va
         values: MOST_VALUES,
         items: Vec::with_capacity(16),
         members: Vec::with_capacity(16),
-        unescaped: Vec::new(),
     };
     let value = parser.value()?;
     match parser.token() {
@@ -86,6 +86,16 @@ pub fn parse<'a>(bytes: &'a [u8], max_depth: usize, bump: &'a Bump) -> Result<Va
         Some(_) => Err(parser.error(Problem::Trailing)),
     }
 }
+
+thread_local! {
+    /// Where a string with escapes is put together.
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// No more of it is kept from one string to the next.
+const MOST_KEPT: usize = 1 << 20;
+/// So much of it is free behind what was filled, at least: for some plain words, and what an escape says.
+const SPARE: usize = 64;
 
 struct Parser<'a> {
     bytes: &'a [u8],
@@ -98,8 +108,6 @@ struct Parser<'a> {
     /// Stacks of what belongs to the containers that are open, innermost last; copied into the arena on closing.
     items: Vec<Value<'a>>,
     members: Vec<Member<'a>>,
-    /// The text of a string with escapes, until it is whole.
-    unescaped: Vec<u8>,
 }
 
 impl<'a> Parser<'a> {
@@ -251,30 +259,64 @@ impl<'a> Parser<'a> {
     /// The rest of a string in which an escape was met, which has to be copied.
     #[inline(never)]
     fn escaped(&mut self, start: usize) -> Result<Text<'a>, JsonError> {
-        self.unescaped.clear();
-        // Enough for most texts, so that it grows once.
-        self.unescaped.reserve(1000);
-        let mut from = start;
+        let mut room = ROOM.take();
+        let said = self.unescaped(start, &mut room);
+        let text = said.map(|length| {
+            let said = room.get(..length).unwrap_or_default();
+            Text::Utf8(self.bump.alloc_slice_copy(said))
+        });
+        if room.len() <= MOST_KEPT {
+            ROOM.set(room);
+        }
+        text
+    }
+
+    /// Write what a string says into a room, which grows as it has to, and say how much of that was filled.
+    fn unescaped(&mut self, start: usize, room: &mut Vec<u8>) -> Result<usize, JsonError> {
+        let (mut filled, mut from) = (0, start);
         loop {
-            self.unescaped.extend_from_slice(&self.bytes[from..self.position]);
+            let plain = &self.bytes[from..self.position];
+            let end = filled + plain.len();
+            if room.len() < end + SPARE {
+                room.resize((2 * room.len()).max(end + SPARE), 0);
+            }
+            room[filled..end].copy_from_slice(plain);
+            filled = end;
             match self.peek() {
                 Some(b'"') => {
                     self.position += 1;
-                    return Ok(Text::Utf8(self.bump.alloc_slice_copy(&self.unescaped)));
+                    return Ok(filled);
                 }
                 Some(b'\\') => {
                     self.position += 1;
-                    self.escape()?;
+                    filled += self.escape(&mut room[filled..])?;
                 }
                 _ => return Err(self.error(Problem::ControlCharacter)),
             }
+            // Where one escape is, the next is near: what is before it is copied while it is looked for.
             from = self.position;
-            self.position = plain_end(self.bytes, from);
+            self.position = loop {
+                let chunk = self.bytes.get(from..).and_then(<[u8]>::first_chunk::<16>);
+                let place = room.get_mut(filled..).and_then(<[u8]>::first_chunk_mut::<16>);
+                let (Some(chunk), Some(place)) = (chunk, place) else { break plain_end(self.bytes, from) };
+                *place = *chunk;
+                // The lower half of its bits are those of the first eight bytes.
+                let both = u128::from_le_bytes(*chunk);
+                let special = [both as u64, (both >> 64) as u64].map(special_in);
+                let special = u128::from(special[0]) | u128::from(special[1]) << 64;
+                let plain = (special.trailing_zeros() / 8) as usize;
+                filled += plain;
+                from += plain;
+                if special != 0 {
+                    break from;
+                }
+            };
         }
     }
 
-    /// What follows a backslash.
-    fn escape(&mut self) -> Result<(), JsonError> {
+    /// What follows a backslash, written at the beginning of a room of at least four bytes; says how many of them it takes.
+    #[inline]
+    fn escape(&mut self, room: &mut [u8]) -> Result<usize, JsonError> {
         let byte = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => byte,
             Some(b'b') => 8,
@@ -284,16 +326,13 @@ impl<'a> Parser<'a> {
             Some(b't') => b'\t',
             Some(b'u') => {
                 self.position += 1;
-                let mut buffer = [0; 4];
-                let length = text::encode(self.code_point()?, &mut buffer);
-                self.unescaped.extend_from_slice(&buffer[..length]);
-                return Ok(());
+                return Ok(text::encode(self.code_point()?, room));
             }
             _ => return Err(self.error(Problem::Escape)),
         };
-        self.unescaped.push(byte);
+        room[0] = byte;
         self.position += 1;
-        Ok(())
+        Ok(1)
     }
 
     /// What follows `\u`; two escapes that form a surrogate pair are one code point.
@@ -424,23 +463,31 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
 /// The same for the next eight bytes; None if all of them are plain.
 #[inline]
 fn word_end(bytes: &[u8], position: usize) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
     let rest = bytes.get(position..).unwrap_or(&[]);
     let Some(&chunk) = rest.first_chunk::<8>() else {
         let special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
         return Some(position + rest.iter().position(special).unwrap_or(rest.len()));
     };
-    // The top bit of each byte of `special` says that it is one of those. A borrow may spoil the bits above a right one,
-    // but the lowest is right.
-    let word = u64::from_le_bytes(chunk);
-    let is = |byte: u8| {
-        let rest = word ^ (ONES * u64::from(byte));
-        rest.wrapping_sub(ONES) & !rest
-    };
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    let special = (control | is(b'"') | is(b'\\')) & TOPS;
+    let special = special_in(u64::from_le_bytes(chunk));
     (special != 0).then(|| position + (special.trailing_zeros() / 8) as usize)
+}
+
+const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+pub(crate) const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+
+/// The top bit of each of eight bytes that is a quote, a backslash or a control character. A borrow may spoil the bits above
+/// a right one, but the lowest is right.
+#[inline]
+pub(crate) fn special_in(word: u64) -> u64 {
+    let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+    control | bytes_in(word, b'"') | bytes_in(word, b'\\')
+}
+
+/// The same of each that is this byte.
+#[inline]
+pub(crate) fn bytes_in(word: u64, byte: u8) -> u64 {
+    let rest = word ^ (ONES * u64::from(byte));
+    rest.wrapping_sub(ONES) & !rest & TOPS
 }
 
 /// A bit for a key: the same keys have the same, and most others have another.

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::{
+    json,
     number::Big,
     text::Text,
     value::{MAX_DEPTH, MAX_RECORD_DEPTH, Object, Value},
@@ -146,7 +147,7 @@ impl Writer<'_> {
             Value::Null => self.put("null"),
             Value::False => self.put("false"),
             Value::True => self.put("true"),
-            Value::Int(int) => self.put(&int.to_string()),
+            Value::Int(int) => self.int(int),
             Value::Big(big) => self.big(big),
             Value::Float(float) => self.put(&number(float)),
             Value::Text(text) => self.text(text),
@@ -173,6 +174,19 @@ impl Writer<'_> {
             self.value(member.value, levels)?;
         }
         self.put("}")
+    }
+
+    fn int(&mut self, int: i64) -> Option<()> {
+        let before = self.out.len();
+        let _ = write!(self.out, "{int}");
+        match self.room.checked_sub(self.out.len() - before) {
+            Some(room) => self.room = room,
+            None => {
+                self.out.truncate(before);
+                return None;
+            }
+        }
+        Some(())
     }
 
     fn big(&mut self, big: &Big<'_>) -> Option<()> {
@@ -203,7 +217,7 @@ impl Writer<'_> {
         let mut rest = text;
         while !rest.is_empty() {
             // What doesn't is ASCII, or begins a character.
-            let end = rest.bytes().position(|byte| !stands(&byte)).unwrap_or(rest.len());
+            let end = standing(rest.as_bytes());
             let (plain, other) = rest.split_at(end);
             self.put(plain)?;
             rest = match other.as_bytes().first() {
@@ -240,6 +254,20 @@ impl Writer<'_> {
         }
         Some(())
     }
+}
+
+/// How many bytes at the beginning stand for themselves in JSON text.
+fn standing(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let other = json::special_in(word) | json::bytes_in(word, 0x7f) | word & json::TOPS;
+        if other != 0 {
+            return 8 * number + (other.trailing_zeros() / 8) as usize;
+        }
+    }
+    let stands = |byte: &u8| (0x20..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
+    8 * words.len() + rest.iter().position(|byte| !stands(byte)).unwrap_or(rest.len())
 }
 
 /// As Python's `json` writes it.

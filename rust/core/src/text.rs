@@ -3,7 +3,10 @@
 //! JSON text is UTF-8. A Python `str` is an array of 1, 2 or 4 byte units, and is read where it lies: neither copied nor
 //! encoded. Both may hold lone surrogates (JSON as `"\ud800"`), which Rust's `str` can't, hence the raw bytes.
 
-use std::hash::{Hash, Hasher};
+use std::{
+    borrow::Cow,
+    hash::{Hash, Hasher},
+};
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
@@ -45,6 +48,14 @@ impl<'a> Text<'a> {
         let mut bytes = ArenaVec::new_in(bump);
         self.write_utf8(|part| bytes.extend_from_slice(part));
         bytes.into_bump_slice()
+    }
+
+    /// The same in generalised UTF-8, which is a copy if it isn't stored so.
+    pub fn utf8(self) -> Cow<'a, [u8]> {
+        match self {
+            Text::Utf8(bytes) => Cow::Borrowed(bytes),
+            other => Cow::Owned(other.to_utf8()),
+        }
     }
 
     /// Generalised UTF-8 of its own.

@@ -103,5 +103,13 @@ impl<'a> Value<'a> {
 
 #[inline]
 pub fn get<'a>(members: Object<'a>, key: Text<'_>) -> Option<Value<'a>> {
-    members.iter().find(|member| member.key == key).map(|member| member.value)
+    let member = match key {
+        // Most lookups are this, and comparing anything with anything takes several times as long.
+        Text::Utf8(wanted) => members.iter().find(|member| match member.key {
+            Text::Utf8(bytes) => bytes == wanted,
+            other => other == key,
+        }),
+        _ => members.iter().find(|member| member.key == key),
+    };
+    member.map(|member| member.value)
 }

@@ -3,6 +3,7 @@
 mod arrow;
 mod batch;
 mod check;
+mod columns;
 mod errors;
 mod files;
 mod mentions;
@@ -29,6 +30,8 @@ mod core {
     use crate::batch::Batch;
     #[pymodule_export]
     use crate::check::{CheckBatch, FileChecker, ToolCheck, check_score};
+    #[pymodule_export]
+    use crate::columns::{SpanColumn, SpanColumns};
     #[pymodule_export]
     use crate::errors::{one_of, printable, printable_lines};
     #[pymodule_export]

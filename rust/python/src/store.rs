@@ -4,7 +4,7 @@ use std::{
     io,
     ops::Range,
     path::PathBuf,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
 
@@ -20,10 +20,10 @@ use callmatch_core::{
     source::Progress,
     text::Text,
     trace::{
-        columns::{self, Columns},
+        columns::Of,
         formats,
         span::{Kind, RecordedAs},
-        store::{Entry, Finder, Input, Step, Store},
+        store::{Entry, Files, Finder, Input, Kept, Opener, Store},
         stored::Trace,
     },
     value::Value,
@@ -32,25 +32,28 @@ use pyo3::{
     intern,
     prelude::*,
     pybacked::PyBackedBytes,
-    types::{PyBytes, PyDict, PyList, PyString},
+    types::{PyBytes, PyDict, PyList},
 };
 use rayon::prelude::*;
 
-use crate::{batch::Batch, errors, trace, trajectory::Trajectory, write};
+use crate::{batch::Batch, columns::SpanColumns, errors, trace, trajectory::Trajectory, write};
 
 /// How often signals are looked at.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// All traces of some files, read when they are asked for.
+/// All traces of some files, found when they are first needed and read when they are asked for.
 #[pyclass(frozen, module = "callmatch._core")]
 pub struct TraceStore {
-    pub store: Arc<Store>,
+    files: Arc<Files>,
+    threads: usize,
+    found: OnceLock<Arc<Store>>,
 }
 
 #[pymethods]
 impl TraceStore {
-    /// Find the traces in files, each given as its path, its name, the id of its only trace if that has none, and whether it
-    /// is temporary. `progress` is told how many bytes were read.
+    /// Open files, each given as its path, its name, the id of its only trace if that has none, and whether it is temporary.
+    /// `progress` is told how many bytes were read; where it is given, the traces are found at once. So they are where the
+    /// first records don't say that there is any.
     #[new]
     #[pyo3(signature = (files, *, format = None, threads = 0, only_traces = true, progress = None))]
     fn new(
@@ -64,53 +67,54 @@ impl TraceStore {
         let wanted = format.map(formats::Wanted::named).transpose().map_err(|error| errors::to_python(py, &error))?;
         let inputs = files.into_iter().map(|(path, name, id, is_temporary)| Input { path, name, id, is_temporary });
         let read = Progress::default();
-        let mut finder = Finder::new(inputs.collect(), wanted, threads, only_traces, read.clone());
-        loop {
-            let step = py.detach(|| finder.step(PATIENCE)).map_err(|error| to_python(py, error))?;
-            if let Some(progress) = progress {
-                progress.call1((read.load(Ordering::Relaxed),))?;
-            }
-            match step {
-                (_, Step::Done(store)) => return Ok(TraceStore { store: Arc::from(store) }),
-                (Some(next), Step::Pending) => finder = next,
-                (None, Step::Pending) => return Err(to_python(py, io::ErrorKind::UnexpectedEof.into())),
-            }
-            py.check_signals()?;
+        let mut opener = Opener::new(inputs.collect(), wanted, only_traces, read.clone());
+        let files = waiting(py, progress, &read, || opener.step(PATIENCE))?;
+        let is_sure = files.hold_a_trace;
+        let store = TraceStore { files: Arc::new(files), threads, found: OnceLock::new() };
+        if progress.is_some() || !is_sure {
+            store.find_all(py, None, progress, read)?;
         }
+        Ok(store)
     }
 
-    fn __len__(&self) -> usize {
-        self.store.entries.len()
+    /// Is there a trace?
+    fn __bool__(&self) -> bool {
+        self.files.hold_a_trace || self.found.get().is_some_and(|store| !store.entries.is_empty())
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.store(py)?.entries.len())
     }
 
     /// The ids of the traces, in their order; None where one has none.
-    fn ids(&self) -> Vec<Option<&str>> {
-        self.store.entries.iter().map(|entry| entry.id.as_deref()).collect()
+    fn ids(&self, py: Python<'_>) -> PyResult<Vec<Option<&str>>> {
+        Ok(self.store(py)?.entries.iter().map(|entry| entry.id.as_deref()).collect())
     }
 
     /// The place of the first trace with this id.
-    fn find(&self, id: &str) -> Option<usize> {
-        self.store.find(id)
+    fn find(&self, py: Python<'_>, id: &str) -> PyResult<Option<usize>> {
+        Ok(self.store(py)?.find(id))
     }
 
     /// Where a trace is, for people.
-    fn place(&self, place: usize) -> Option<String> {
-        self.store.entries.get(place).map(|entry| self.store.named(entry))
+    fn place(&self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
+        let store = self.store(py)?;
+        Ok(store.entries.get(place).map(|entry| store.named(entry)))
     }
 
     /// The traces from one place to another, as dicts; in this library's own format as JSON text; or why one can't be read, as a
     /// text.
     fn load<'py>(&self, py: Python<'py>, start: usize, stop: usize) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        let stop = stop.min(self.store.entries.len());
+        let (list, store) = (PyList::empty(py), self.store(py)?);
+        let stop = stop.min(store.entries.len());
         if (start..stop).len() == 1
-            && let Some(text) = self.store.text(start)?
+            && let Some(text) = store.text(start)?
         {
             list.append(PyBytes::new(py, &text))?;
             return Ok(list);
         }
         let bump = Bump::new();
-        for read in self.copies(start..stop, &bump) {
+        for read in copies(store, start..stop, &bump) {
             match read {
                 Ok(trace) => list.append(to_dict(py, &trace)?)?,
                 Err(why) => list.append(why)?,
@@ -123,11 +127,12 @@ impl TraceStore {
     fn about(&self, py: Python<'_>) -> PyResult<(Ids, Ids)> {
         let (mut conversations, mut tests) = (Vec::new(), Vec::new());
         let plain = |text: Option<Text<'_>>| text.map(storable);
-        for start in (0..self.store.entries.len()).step_by(STEP) {
-            let stop = (start + STEP).min(self.store.entries.len());
+        let store = self.store(py)?;
+        for start in (0..store.entries.len()).step_by(STEP) {
+            let stop = (start + STEP).min(store.entries.len());
             let (more, and_more) = py.detach(|| {
                 let (mut conversations, mut tests) = (Vec::new(), Vec::new());
-                self.store.load(start..stop, |_, trace| {
+                store.load(start..stop, |_, trace| {
                     let trace = trace.ok();
                     conversations.push(trace.and_then(|trace| plain(trace.conversation_id)));
                     tests.push(trace.and_then(|trace| plain(trace.test_id)));
@@ -141,51 +146,24 @@ impl TraceStore {
         Ok((conversations, tests))
     }
 
-    /// What is known of the spans of the traces from one place to another, column by column: a row for each span, or for each
-    /// of a kind.
-    #[pyo3(signature = (start, stop, kind = None))]
-    fn columns<'py>(
-        &self,
-        py: Python<'py>,
-        start: usize,
-        stop: usize,
-        kind: Option<&str>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    /// What is known of the spans of all traces, or of those of a kind, column by column, in parts of so many traces. Where the
+    /// traces were not found yet, they are read while they are.
+    #[pyo3(signature = (size, kind = None))]
+    fn columns(&self, py: Python<'_>, size: usize, kind: Option<&str>) -> PyResult<SpanColumns> {
         let kind = kind.map(Kind::named).transpose().map_err(|error| errors::to_python(py, &error))?;
-        let parts = self.each(py, start, stop, |range| {
-            let mut columns = Columns::default();
-            self.store.load(range, |place, trace| {
-                if let Ok(trace) = trace {
-                    columns.push(place, trace, kind);
-                }
-            });
-            columns
-        })?;
-        let dict = PyDict::new(py);
-        dict.set_item("trace", PyList::new(py, parts.iter().flat_map(|part| &part.trace).collect::<Vec<_>>())?)?;
-        dict.set_item("turn", PyList::new(py, parts.iter().flat_map(|part| &part.turn).collect::<Vec<_>>())?)?;
-        for (column, name) in columns::NAMES.iter().enumerate() {
-            let texts = parts.iter().filter_map(|part| part.texts().nth(column));
-            let cells: Vec<Option<&str>> = texts.flat_map(|(_, texts)| texts.iter()).collect();
-            // Many texts are the same as that of the row before, or one of a few words.
-            let mut last: Option<(&str, Bound<'py, PyString>)> = None;
-            let objects = cells.iter().map(|cell| {
-                let text = (*cell)?;
-                match &last {
-                    Some((known, object)) if *known == text => Some(object.clone()),
-                    _ => Some(last.insert((text, PyString::new(py, text))).1.clone()),
-                }
-            });
-            dict.set_item(name, PyList::new(py, objects)?)?;
-        }
-        Ok(dict)
+        let of = kind.map_or(Of::All, Of::Kind);
+        let kept = match self.found.get() {
+            Some(_) => None,
+            None => self.find_all(py, Some(of), None, Progress::default())?,
+        };
+        Ok(SpanColumns::new(self.store(py)?.clone(), kept, of, size))
     }
 
     /// Hold tool calls against those expected of them: for each row what it is called, the places of the traces whose calls
     /// count as those of one, and the JSON text of the expected calls, if anything is expected.
     fn score(&self, py: Python<'_>, trajectory: &Trajectory, rows: Vec<Wanted>, calls: &str) -> PyResult<Batch> {
         let counted = RecordedAs::counted(calls).map_err(|error| errors::to_python(py, &error))?;
-        let scoring = Scoring { store: &self.store, options: trajectory.options, counted };
+        let scoring = Scoring { store: self.store(py)?, options: trajectory.options, counted };
         py.check_signals()?;
         let parts = py.detach(|| {
             let parts = rows.par_chunks(A_THREADS_SHARE).map(|rows| scoring.rows(rows));
@@ -199,40 +177,48 @@ impl TraceStore {
     /// The files, each with its name and its format; None where nothing is in it that could be read.
     #[getter]
     fn files(&self) -> Vec<(&str, Option<&'static str>)> {
-        self.store.files().collect()
+        self.files.formats().collect()
     }
 
     /// Which of the files each trace is in, or begins in.
-    fn file_of(&self) -> Vec<usize> {
-        self.store.entries.iter().map(Entry::file).collect()
+    fn file_of(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        Ok(self.store(py)?.entries.iter().map(Entry::file).collect())
     }
 
     /// Of each trace from one place to another, how many turns it has, and whether it is known which tools were called in it;
     /// or why it can't be read.
     fn outlines(&self, py: Python<'_>, start: usize, stop: usize) -> PyResult<Vec<Outline>> {
-        let parts = self.each(py, start, stop, |range| {
+        let store = self.store(py)?;
+        let outlines = |range: Range<usize>| {
             let mut outlines = Vec::with_capacity(range.len());
-            self.store.load(range, |_, trace| {
+            store.load(range, |_, trace| {
                 outlines.push(match trace {
                     Ok(trace) => Outline::Read(trace.conversation.turns().count(), trace.reported),
                     Err(why) => Outline::Unread(why),
                 });
             });
             outlines
-        })?;
+        };
+        let all = start..stop.min(store.entries.len());
+        py.check_signals()?;
+        let parts: Vec<Vec<Outline>> = py.detach(|| shares(all).into_par_iter().map(outlines).collect());
         Ok(parts.into_iter().flatten().collect())
     }
 
     /// What could not be read or was guessed, with its place.
     #[getter]
-    fn problems(&self) -> Vec<String> {
-        self.store.problems()
+    fn problems(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.store(py)?.problems())
     }
 
     /// The formats that the files are in.
     #[getter]
     fn formats(&self) -> Vec<&'static str> {
-        self.store.formats()
+        let mut names: Vec<&'static str> = Vec::new();
+        for (_, name) in self.files.formats() {
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
+        names
     }
 }
 
@@ -341,27 +327,63 @@ impl Scoring<'_> {
 }
 
 impl TraceStore {
-    /// Work on the traces from one place to another on all cores, part by part; the parts come in their order.
-    fn each<T: Send>(
-        &self,
-        py: Python<'_>,
-        start: usize,
-        stop: usize,
-        work: impl Fn(Range<usize>) -> T + Sync + Send,
-    ) -> PyResult<Vec<T>> {
-        let stop = stop.min(self.store.entries.len());
-        let starts: Vec<usize> = (start..stop).step_by(A_THREADS_SHARE).collect();
-        let part = |start: &usize| work(*start..(start + A_THREADS_SHARE).min(stop));
-        py.check_signals()?;
-        Ok(py.detach(|| starts.par_iter().map(part).collect()))
+    /// The traces, which are found now if they were not yet. Several threads may do so at the same time; the first is believed.
+    fn store(&self, py: Python<'_>) -> PyResult<&Arc<Store>> {
+        match self.found.get() {
+            Some(store) => Ok(store),
+            None => {
+                self.find_all(py, None, None, Progress::default())?;
+                self.found.get().ok_or_else(|| to_python(py, io::ErrorKind::UnexpectedEof.into()))
+            }
+        }
     }
 
-    fn copies<'b>(&self, range: Range<usize>, bump: &'b Bump) -> Vec<Result<Trace<'b>, String>> {
-        let mut copies = Vec::with_capacity(range.len());
-        let reader = Reader { bump, may_be_deep: true };
-        self.store.load(range, |_, trace| copies.push(trace.map(|trace| trace.copy_to(bump).decoded(reader))));
-        copies
+    /// Find the traces, and keep the columns of those that are wanted.
+    fn find_all(
+        &self,
+        py: Python<'_>,
+        columns: Option<Of>,
+        progress: Option<&Bound<'_, PyAny>>,
+        read: Progress,
+    ) -> PyResult<Option<Kept>> {
+        let mut finder = Finder::new(self.files.clone(), self.threads, columns, read.clone());
+        let (store, kept) = waiting(py, progress, &read, || finder.step(PATIENCE))?;
+        let is_first = self.found.set(Arc::new(store)).is_ok();
+        // What is kept says nothing of what another thread found meanwhile.
+        Ok(kept.filter(|_| is_first))
     }
+}
+
+/// Go on step by step until something comes of it, looking at signals meanwhile.
+fn waiting<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    read: &Progress,
+    mut step: impl FnMut() -> io::Result<Option<T>> + Send,
+) -> PyResult<T> {
+    loop {
+        let done = py.detach(&mut step).map_err(|error| to_python(py, error))?;
+        if let Some(progress) = progress {
+            progress.call1((read.load(Ordering::Relaxed),))?;
+        }
+        if let Some(done) = done {
+            return Ok(done);
+        }
+        py.check_signals()?;
+    }
+}
+
+/// Traces that are one after the other, as parts that a thread works on before it takes another.
+pub fn shares(all: Range<usize>) -> Vec<Range<usize>> {
+    let stop = all.end;
+    all.step_by(A_THREADS_SHARE).map(|start| start..(start + A_THREADS_SHARE).min(stop)).collect()
+}
+
+fn copies<'b>(store: &Store, range: Range<usize>, bump: &'b Bump) -> Vec<Result<Trace<'b>, String>> {
+    let mut copies = Vec::with_capacity(range.len());
+    let reader = Reader { bump, may_be_deep: true };
+    store.load(range, |_, trace| copies.push(trace.map(|trace| trace.copy_to(bump).decoded(reader))));
+    copies
 }
 
 /// The words of all formats.

@@ -1,5 +1,7 @@
 //! Traces as columns: a row for each span.
 
+use std::ops::Range;
+
 use super::{
     span::{Kind, Span},
     stored::Trace,
@@ -60,12 +62,18 @@ impl Texts {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Option<&str>> {
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        let text = |((start, end), known): ((usize, usize), &bool)| {
-            if *known { self.all.get(start..end) } else { None }
-        };
-        starts.zip(self.ends.iter().copied()).zip(&self.known).map(text)
+    /// What some of the rows hold.
+    pub fn rows(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = Option<&str>> {
+        rows.map(|row| {
+            let start = row.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+            self.all.get(start..*self.ends.get(row)?).filter(|_| self.known.get(row) == Some(&true))
+        })
+    }
+
+    /// How many bytes the texts of some of the rows take.
+    pub fn length(&self, rows: Range<usize>) -> usize {
+        let end = |row: usize| row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        end(rows.end).saturating_sub(end(rows.start))
     }
 }
 
@@ -82,13 +90,35 @@ fn is_json(bytes: &[u8]) -> bool {
     }
 }
 
+/// Of which spans there are rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    All,
+    Kind(Kind),
+}
+
 /// What is known of spans, column by column.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Columns {
-    /// The place of the trace among all of them, and of the turn in it, both from 0.
-    pub trace: Vec<usize>,
-    pub turn: Vec<usize>,
+    of: Of,
+    /// The place of the turn in its trace, from 0.
+    pub turns: Vec<usize>,
     texts: [Texts; NAMES.len()],
+}
+
+/// How much room columns take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Room {
+    rows: usize,
+    texts: [usize; NAMES.len()],
+}
+
+/// The rows of a trace.
+pub struct Rows<'c> {
+    /// The place of the trace among all of them.
+    pub place: usize,
+    pub columns: &'c Columns,
+    pub rows: Range<usize>,
 }
 
 /// The columns of texts, in their order.
@@ -110,19 +140,47 @@ pub const NAMES: &[&str; 14] = &[
 ];
 
 impl Columns {
-    /// Add a row for each span, or for each of a kind. What models were told, which is most of a log and the same history again
-    /// and again, is left out unless models are asked for.
-    pub fn push(&mut self, place: usize, trace: &Trace<'_>, kind: Option<Kind>) {
-        for (number, (_, spans)) in trace.conversation.turns().enumerate() {
-            for span in spans.iter().filter(|span| kind.is_none_or(|kind| kind == span.kind)) {
-                self.trace.push(place);
-                self.turn.push(number);
-                self.push_span(trace, span, kind);
-            }
-        }
+    pub fn new(of: Of) -> Self {
+        Columns { of, turns: Vec::new(), texts: Default::default() }
     }
 
-    fn push_span(&mut self, trace: &Trace<'_>, span: &Span<'_>, asked: Option<Kind>) {
+    /// With room for as much as these hold, and somewhat more.
+    pub fn like(of: Of, Room { rows, texts }: &Room) -> Self {
+        let more = |size: usize| size + size / 8;
+        let texts = texts.map(|bytes| Texts {
+            all: String::with_capacity(more(bytes)),
+            ends: Vec::with_capacity(more(*rows)),
+            known: Vec::with_capacity(more(*rows)),
+        });
+        Columns { of, turns: Vec::with_capacity(more(*rows)), texts }
+    }
+
+    /// How much they hold.
+    pub fn room(&self) -> Room {
+        Room { rows: self.turns.len(), texts: self.texts.each_ref().map(|texts| texts.all.len()) }
+    }
+
+    /// Add the rows of a trace, and say where they are. What models were told, which is most of a log and the same history
+    /// again and again, is left out unless models are asked for.
+    pub fn push(&mut self, trace: &Trace<'_>) -> Range<usize> {
+        let (start, of) = (self.turns.len(), self.of);
+        for (number, (_, spans)) in trace.conversation.turns().enumerate() {
+            for span in spans.iter().filter(|span| of == Of::All || of == Of::Kind(span.kind)) {
+                self.turns.push(number);
+                self.push_span(trace, span);
+            }
+        }
+        start..self.turns.len()
+    }
+
+    /// How much memory they take.
+    pub fn bytes(&self) -> usize {
+        let text =
+            |texts: &Texts| texts.all.capacity() + texts.ends.capacity() * size_of::<usize>() + texts.known.capacity();
+        size_of::<Self>() + self.turns.capacity() * size_of::<usize>() + self.texts.iter().map(text).sum::<usize>()
+    }
+
+    fn push_span(&mut self, trace: &Trace<'_>, span: &Span<'_>) {
         let [
             trace_id,
             conversation_id,
@@ -146,7 +204,7 @@ impl Columns {
         parent.push(span.parent_id);
         name.push(Some(span.name));
         agent.push(span.agent);
-        if span.kind == Kind::Llm && asked.is_none() {
+        if span.kind == Kind::Llm && self.of == Of::All {
             input.push(None);
         } else {
             input.push_input(span);
@@ -159,8 +217,9 @@ impl Columns {
         recorded.push_word(span.recorded_as.word());
     }
 
-    pub fn texts(&self) -> impl Iterator<Item = (&'static str, &Texts)> {
-        NAMES.iter().copied().zip(&self.texts)
+    /// A column of texts, by its place among [`NAMES`].
+    pub fn texts(&self, column: usize) -> Option<&Texts> {
+        self.texts.get(column)
     }
 }
 
@@ -184,15 +243,15 @@ mod tests {
         }
         conversation.push(Span::new(Text::from("f")));
         let trace = Trace::new(conversation);
-        let inputs = |kind| {
-            let mut columns = Columns::default();
-            columns.push(0, &trace, kind);
-            let (_, inputs) = columns.texts().find(|(name, _)| *name == "input").unwrap();
-            inputs.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+        let inputs = |of| {
+            let mut columns = Columns::new(of);
+            let rows = columns.push(&trace);
+            let inputs = columns.texts(NAMES.iter().position(|name| *name == "input").unwrap()).unwrap();
+            inputs.rows(rows).map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
         };
         let models = ["[{\"role\":  \"user\"}]", "\"[INST] Q [/INST]\"", "\"{\\\"cut\\\": \\\"sho\"", "\"Q\""];
-        assert_eq!(inputs(Some(Kind::Llm)), models.map(|text| Some(text.to_owned())));
-        assert_eq!(inputs(Some(Kind::ToolCall)), [Some("\"[1,  2]\"".to_owned()), None]);
-        assert_eq!(inputs(None), [None, None, None, None, Some("\"[1,  2]\"".to_owned()), None]);
+        assert_eq!(inputs(Of::Kind(Kind::Llm)), models.map(|text| Some(text.to_owned())));
+        assert_eq!(inputs(Of::Kind(Kind::ToolCall)), [Some("\"[1,  2]\"".to_owned()), None]);
+        assert_eq!(inputs(Of::All), [None, None, None, None, Some("\"[1,  2]\"".to_owned()), None]);
     }
 }

@@ -42,7 +42,7 @@ pub fn nanos(value: Value<'_>, unit: Unit) -> Option<i64> {
         // The shortest decimal number that reads back as this float: what was written, and no digit of rounding.
         Value::Float(float) if float.is_finite() => decimal(&float.to_string(), unit),
         Value::Text(text) => {
-            let bytes = text.to_utf8();
+            let bytes = text.utf8();
             let text = std::str::from_utf8(&bytes).ok()?.trim();
             decimal(text, unit).or_else(|| iso(text)).or_else(|| {
                 let float = text.parse::<f64>().ok().filter(|float| float.is_finite())?;

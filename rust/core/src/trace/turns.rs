@@ -3,7 +3,7 @@
 //! A user message starts a turn, and everything up to the next one belongs to it. What comes before the first user message
 //! is a turn without an input.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use bumpalo::Bump;
 use foldhash::{HashMap, HashMapExt, HashSet};
@@ -79,18 +79,28 @@ impl<'a> Conversation<'a> {
     /// Put the spans of each turn in the order in which they started, if all of them say when: by the microsecond, which
     /// is what Python's times know, and of those that started together the outer ones first.
     pub fn sort(&mut self) {
-        let depths = self.depths();
         let starts: Vec<usize> = self.turns.iter().map(|turn| turn.first).chain([self.spans.len()]).collect();
+        let mut all_depths = None;
         for bounds in starts.windows(2) {
             let [first, end] = bounds else { continue };
-            let Some(spans) = self.spans.get_mut(*first..*end) else { continue };
+            let Some(spans) = self.spans.get(*first..*end) else { continue };
             let started = |span: &Span<'a>| Some(time::nanos(span.started_at, Unit::Guess)?.div_euclid(1000));
             let Some(times) = spans.iter().map(started).collect::<Option<Vec<i64>>>() else { continue };
+            // Mostly they are in order, and none started together with another one.
+            if times.is_sorted_by(|one, other| one < other) {
+                continue;
+            }
+            let depths = all_depths.get_or_insert_with(|| self.depths());
             let depths = depths.iter().skip(*first).chain(std::iter::repeat(&0));
-            let mut all: Vec<((i64, usize), Span<'a>)> =
-                times.into_iter().zip(depths.copied()).zip(spans.iter().copied()).collect();
-            all.sort_by_key(|(key, _)| *key);
-            spans.iter_mut().zip(all).for_each(|(span, (_, sorted))| *span = sorted);
+            let mut keys: Vec<((i64, usize), usize)> = times.into_iter().zip(depths.copied()).zip(0..).collect();
+            if !keys.is_sorted() {
+                keys.sort_unstable();
+                let sorted: Vec<Span<'a>> =
+                    keys.into_iter().filter_map(|(_, place)| spans.get(place).copied()).collect();
+                if let Some(spans) = self.spans.get_mut(*first..*end) {
+                    spans.copy_from_slice(&sorted);
+                }
+            }
         }
     }
 
@@ -100,14 +110,17 @@ impl<'a> Conversation<'a> {
         if self.spans.iter().all(|span| span.parent_id.is_none()) {
             return Vec::new();
         }
-        let mut everywhere = HashMap::new();
+        let mut everywhere = HashMap::with_capacity(self.spans.len());
+        // In one turn these are all.
         let mut own = HashMap::new();
         let mut place = 0;
         for (turn, (_, spans)) in self.turns().enumerate() {
             for id in spans.iter().map(|span| span.id) {
                 if let Some(id) = id {
                     everywhere.entry(id).or_insert(place);
-                    own.entry((turn, id)).or_insert(place);
+                    if self.turns.len() > 1 {
+                        own.entry((turn, id)).or_insert(place);
+                    }
                 }
                 place += 1;
             }
@@ -148,9 +161,11 @@ pub struct Listener<'a> {
     events: Vec<Event<'a>>,
     /// How often the user asked.
     questions: usize,
-    /// Of what was heard elsewhere: the calls by their ids, and the ids that were answered.
+    /// Of what was heard elsewhere, as far as it was looked at: the calls by their ids, and the ids that were answered.
     calls: HashMap<Text<'a>, Heard>,
     answered: HashSet<Text<'a>>,
+    /// The places of what was heard elsewhere and not looked at yet, which mostly is never needed.
+    new: Vec<Range<usize>>,
 }
 
 /// A call by its id: the place of its event, and whether no other call has the id.
@@ -224,12 +239,35 @@ impl<'a> Listener<'a> {
 
     /// The same where it is known how much of it tells this again.
     pub fn go_on(&mut self, other: Listener<'a>, known: usize) {
-        for (place, event) in other.events.into_iter().enumerate() {
-            if place >= known {
-                self.add(event);
-            } else if let Some(answer) = event.answer().filter(|answer| self.awaits(answer)) {
+        let mut events = other.events;
+        if known > 0 {
+            self.look();
+            for event in events.drain(..known.min(events.len())) {
                 // What came of a call may be told for the first time where all else is the past.
-                self.add(Event::Answered(answer));
+                if let Some(answer) = event.answer().filter(|answer| self.awaits(answer)) {
+                    self.answered.extend(answer.id);
+                    self.events.push(Event::Answered(answer));
+                }
+            }
+        }
+        self.questions += events.iter().filter(|event| matches!(event, Event::Asked(_))).count();
+        let first = self.events.len();
+        if self.events.is_empty() {
+            self.events = events;
+        } else {
+            self.events.append(&mut events);
+        }
+        self.new.push(first..self.events.len());
+    }
+
+    /// Look at what was heard elsewhere.
+    fn look(&mut self) {
+        for places in self.new.drain(..) {
+            for (place, event) in places.clone().zip(self.events.get(places).unwrap_or_default()) {
+                if let Event::Called(span) | Event::Done(span) = event {
+                    note(&mut self.calls, place, span);
+                }
+                self.answered.extend(event.answer().and_then(|answer| answer.id));
             }
         }
     }
@@ -239,18 +277,9 @@ impl<'a> Listener<'a> {
         answer.id.is_some_and(|id| self.calls.contains_key(&id) && !self.answered.contains(&id))
     }
 
-    fn add(&mut self, event: Event<'a>) {
-        match event {
-            Event::Asked(_) => self.questions += 1,
-            Event::Called(span) | Event::Done(span) => note(&mut self.calls, self.events.len(), &span),
-            Event::Said(_) | Event::Answered(_) => {}
-        }
-        self.answered.extend(event.answer().and_then(|answer| answer.id));
-        self.events.push(event);
-    }
-
     /// How much of this tells the other one again; None if this doesn't go on from there.
-    pub fn told_again(&self, other: &Listener<'a>) -> Option<usize> {
+    pub fn told_again(&self, other: &mut Listener<'a>) -> Option<usize> {
+        other.look();
         if self.events.len() >= other.events.len() && self.events.iter().zip(&other.events).all(|(a, b)| a.is_again(b))
         {
             return Some(other.events.len());
@@ -493,42 +522,72 @@ impl<'a> Telling<'a> {
 /// it is met there, so all of it takes linear time.
 #[derive(Default)]
 struct Pending<'a> {
-    all: Steps,
-    by_id: HashMap<Text<'a>, Steps>,
-    /// The last call of each id.
-    last: HashMap<Text<'a>, usize>,
-    by_name: HashMap<Text<'a>, Steps>,
-    /// Those without an id, all and by name.
-    without_id: Steps,
-    without_id_by_name: HashMap<Text<'a>, Steps>,
+    by_id: HashMap<Text<'a>, OfId>,
+    /// What else an answer may find calls by, brought up to date when one has to: most have the id of a call.
+    others: Others<'a>,
+    /// The calls in their order, as far as they are not in there.
+    new: Vec<Call<'a>>,
     /// By the place of the span.
     answered: Vec<bool>,
     /// The number of the step: of calls between which nobody asked and nothing was answered.
     step: usize,
 }
 
+/// Calls of an id.
+#[derive(Default)]
+struct OfId {
+    steps: Steps,
+    last: usize,
+}
+
+#[derive(Default)]
+struct Others<'a> {
+    all: Steps,
+    by_name: HashMap<Text<'a>, Steps>,
+    /// Those without an id, all and by name.
+    without_id: Steps,
+    without_id_by_name: HashMap<Text<'a>, Steps>,
+}
+
+struct Call<'a> {
+    step: usize,
+    place: usize,
+    name: Text<'a>,
+    has_id: bool,
+}
+
 /// The places of calls, step by step. Calls of one step are answered in their order. One of an earlier step that has no
 /// answer will hardly get it after those that were made since.
 #[derive(Default)]
-pub struct Steps(Vec<(usize, VecDeque<usize>)>);
+pub struct Steps {
+    calls: Vec<OfStep>,
+}
+
+struct OfStep {
+    step: usize,
+    place: usize,
+    /// Does what is left of its step stand in reverse, so that the next one is the last?
+    is_reversed: bool,
+}
 
 impl Steps {
+    /// A call of the latest step. Of a step from which some were taken there are no more.
     pub fn push(&mut self, step: usize, place: usize) {
-        match self.0.last_mut() {
-            Some((last, places)) if *last == step => places.push_back(place),
-            _ => self.0.push((step, VecDeque::from([place]))),
-        }
+        self.calls.push(OfStep { step, place, is_reversed: false });
     }
 
     /// The earliest call of the latest step that has any.
     pub fn pop(&mut self) -> Option<usize> {
-        loop {
-            let (_, places) = self.0.last_mut()?;
-            if let Some(place) = places.pop_front() {
-                return Some(place);
-            }
-            self.0.pop();
+        let last = self.calls.last()?;
+        if !last.is_reversed {
+            let is_of_step = |call: &&OfStep| call.step == last.step && !call.is_reversed;
+            let count = self.calls.iter().rev().take_while(is_of_step).count();
+            let start = self.calls.len() - count;
+            let of_step = self.calls.get_mut(start..).unwrap_or_default();
+            of_step.reverse();
+            of_step.iter_mut().for_each(|call| call.is_reversed = true);
         }
+        self.calls.pop().map(|call| call.place)
     }
 }
 
@@ -541,34 +600,25 @@ impl<'a> Pending<'a> {
     fn push(&mut self, place: usize, span: &Span<'a>, is_pending: bool) {
         let step = self.step;
         if let Some(id) = span.id {
-            let steps = self.by_id.entry(id).or_default();
+            let of_id = self.by_id.entry(id).or_default();
             // With an id that is used anew, the call is meant that has it now.
-            steps.0.retain(|(earlier, _)| *earlier == step);
+            of_id.steps.calls.retain(|call| call.step == step);
             if is_pending {
-                steps.push(step, place);
+                of_id.steps.push(step, place);
             }
-            self.last.insert(id, place);
+            of_id.last = place;
         }
         if is_pending {
-            self.all.push(step, place);
-            self.by_name.entry(span.name).or_default().push(step, place);
-            if span.id.is_none() {
-                self.without_id.push(step, place);
-                self.without_id_by_name.entry(span.name).or_default().push(step, place);
-            }
+            self.new.push(Call { step, place, name: span.name, has_id: span.id.is_some() });
         }
     }
 
     /// The call that this can be the answer to.
     fn take(&mut self, answer: &Answer<'a>) -> Option<usize> {
-        let steps = match (answer.id, answer.name) {
-            (Some(id), _) if self.by_id.contains_key(&id) => self.by_id.get_mut(&id),
-            // Nothing has this id, so a call that has none may be meant.
-            (Some(_), Some(name)) => self.without_id_by_name.get_mut(&name),
-            (Some(_), None) => Some(&mut self.without_id),
-            (None, Some(name)) => self.by_name.get_mut(&name),
-            (None, None) => Some(&mut self.all),
-        }?;
+        let steps = match answer.id.and_then(|id| self.by_id.get_mut(&id)) {
+            Some(of_id) => &mut of_id.steps,
+            None => self.others.of(answer, &mut self.new)?,
+        };
         while let Some(place) = steps.pop() {
             if self.answered.len() <= place {
                 self.answered.resize(place + 1, false);
@@ -586,7 +636,28 @@ impl<'a> Pending<'a> {
 
     /// The last call of the answer's id.
     fn last(&self, answer: &Answer<'a>) -> Option<usize> {
-        self.last.get(&answer.id?).copied()
+        self.by_id.get(&answer.id?).map(|of_id| of_id.last)
+    }
+}
+
+impl<'a> Others<'a> {
+    /// Those that an answer may mean whose id is that of no call.
+    fn of(&mut self, answer: &Answer<'a>, new: &mut Vec<Call<'a>>) -> Option<&mut Steps> {
+        for Call { step, place, name, has_id } in new.drain(..) {
+            self.all.push(step, place);
+            self.by_name.entry(name).or_default().push(step, place);
+            if !has_id {
+                self.without_id.push(step, place);
+                self.without_id_by_name.entry(name).or_default().push(step, place);
+            }
+        }
+        match (answer.id, answer.name) {
+            // Nothing has this id, so a call that has none may be meant.
+            (Some(_), Some(name)) => self.without_id_by_name.get_mut(&name),
+            (Some(_), None) => Some(&mut self.without_id),
+            (None, Some(name)) => self.by_name.get_mut(&name),
+            (None, None) => Some(&mut self.all),
+        }
     }
 }
 

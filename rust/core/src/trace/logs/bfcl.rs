@@ -206,7 +206,7 @@ fn step<'a>(reading: &mut Reading<'a>, value: Value<'a>, read: ReadCall, level: 
 const MOST_LEVELS: usize = 4;
 
 fn is_no_calls(text: Text<'_>) -> bool {
-    let text = text.to_utf8();
+    let text = text.utf8();
     text.trim_ascii() == b"[]"
 }
 
@@ -217,7 +217,7 @@ fn result_call<'a>(reading: &mut Reading<'a>, members: Object<'a>) -> Vec<Span<'
         reading.inside(
             |error| error,
             |reading| {
-                let key = member.key.to_utf8();
+                let key = member.key.utf8();
                 input = reading.arguments(member.value, &String::from_utf8_lossy(&key));
                 Ok(())
             },

@@ -106,7 +106,7 @@ impl<'a> Reading<'a> {
         }
         let Some(kind) = word(record, TYPE, &[ASKED, HOOK, SAID, STARTED, COMPLETED]) else {
             let kind = parts::text(record, &[TYPE]);
-            let is_silent = |kind: Text<'_>| SILENT.iter().any(|start| kind.to_utf8().starts_with(start.as_bytes()));
+            let is_silent = |kind: Text<'_>| SILENT.iter().any(|start| kind.utf8().starts_with(start.as_bytes()));
             if kind.is_some_and(is_silent) {
                 return Ok(());
             }

@@ -143,8 +143,8 @@ fn part_of<'a>(reader: Reader<'a>, part: Value<'a>) -> Result<Part<'a>, Error> {
 
 /// Pydantic AI says `image-url`.
 fn is_shown(kind: Text<'_>) -> bool {
-    let kind = kind.to_utf8();
-    SHOWN.iter().any(|word| kind == word.as_bytes()) || kind.ends_with(b"-url") || kind == b"binary"
+    let kind = kind.utf8();
+    SHOWN.iter().any(|word| kind == word.as_bytes()) || kind.ends_with(b"-url") || *kind == *b"binary"
 }
 
 fn server_call<'a>(reader: Reader<'a>, part: Value<'a>) -> Result<Span<'a>, Error> {

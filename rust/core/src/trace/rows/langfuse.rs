@@ -256,7 +256,7 @@ fn tell_row<'a>(reader: Reader<'a>, name: Text<'a>, row: Value<'a>, step: &mut S
 fn is_tool(name: Text<'_>, metadata: Value<'_>, input: Option<Value<'_>>, has_message: bool) -> bool {
     let is_node = row::is_text(metadata.get("langgraph_node"))
         && matches!(metadata.get("langgraph_node"), Some(Value::Text(node)) if node == name);
-    let is_shown = || matches!(input, Some(Value::Text(text)) if text.to_utf8().starts_with(b"{'"));
+    let is_shown = || matches!(input, Some(Value::Text(text)) if text.utf8().starts_with(b"{'"));
     !is_node
         && (has_message
             || metadata.get("inputs").is_some_and(|inputs| is_asked(inputs, input))

@@ -80,14 +80,14 @@ pub fn is_list(value: Option<Value<'_>>) -> bool {
 /// Does the key have one of these words, whatever their case?
 pub fn is_word(row: Value<'_>, key: &str, words: &[&str]) -> bool {
     let Some(Value::Text(text)) = row.get(key) else { return false };
-    let text = text.to_utf8();
+    let text = text.utf8();
     words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// What a product's word for the kind of a span means, whatever its case.
 pub fn kind(row: Value<'_>, keys: &[&str], words: &[(&str, Kind)]) -> Option<Kind> {
     let Some(Value::Text(text)) = found(row, keys) else { return None };
-    let text = text.to_utf8();
+    let text = text.utf8();
     words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word.as_bytes())).map(|(_, kind)| *kind)
 }
 
@@ -101,7 +101,7 @@ pub fn status(value: Option<Value<'_>>) -> Option<Status> {
         Value::Int(1) => Some(Status::Ok),
         Value::Int(2) => Some(Status::Error),
         Value::Text(text) => {
-            let word = text.to_utf8().to_ascii_uppercase();
+            let word = text.utf8().to_ascii_uppercase();
             match word.strip_prefix(b"STATUS_CODE_").unwrap_or(&word) {
                 b"OK" | b"SUCCESS" | b"1" => Some(Status::Ok),
                 b"ERROR" | b"ERRORED" | b"FAILED" | b"FAILURE" | b"2" => Some(Status::Error),

@@ -370,7 +370,7 @@ const ITEM_TYPES: &[&str] =
 fn is_dumped(item: Value<'_>) -> bool {
     let is_message = |class: &Value<'_>| match class {
         Value::Text(class) => {
-            let class = class.to_utf8();
+            let class = class.utf8();
             class.ends_with(b"Message") || class.ends_with(b"MessageChunk")
         }
         _ => false,

@@ -30,8 +30,15 @@ impl<'a> Attributes<'a> {
     /// Is there a text under the key that is one of these words, whatever their case?
     pub fn is(self, key: &str, words: &[&str]) -> bool {
         let Some(Value::Text(text)) = self.get(key) else { return false };
-        let text = text.to_utf8();
+        let text = text.utf8();
         words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
+    }
+
+    /// What is said by the text under the key, by one of these words, whatever their case.
+    pub fn meaning<T: Copy>(self, key: &str, words: &[(&str, T)]) -> Option<T> {
+        let Some(Value::Text(text)) = self.get(key) else { return None };
+        let text = text.utf8();
+        words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word.as_bytes())).map(|(_, meaning)| *meaning)
     }
 
     /// The value of a key, of which JSON text of an object or a list is decoded.
@@ -41,7 +48,13 @@ impl<'a> Attributes<'a> {
 
     /// Is there a key that begins so?
     pub fn any_under(self, prefix: &str) -> bool {
-        self.0.iter().any(|member| rest(member.key, prefix).is_some())
+        self.0.iter().any(|member| member.key.utf8().starts_with(prefix.as_bytes()))
+    }
+
+    /// Is there a key that goes on from this one with a dot?
+    pub fn any_below(self, key: &str) -> bool {
+        let is_below = |own: &[u8]| own.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b"."));
+        self.0.iter().any(|member| is_below(&member.key.utf8()))
     }
 
     /// What stands under a prefix, put together again: `a.0.b` and `a.1.b` under `a.` are a list of two objects. Null if
@@ -65,13 +78,6 @@ impl<'a> Attributes<'a> {
 }
 
 /// What follows the prefix in a key.
-fn rest(key: Text<'_>, prefix: &str) -> Option<()> {
-    match key {
-        Text::Utf8(bytes) => bytes.strip_prefix(prefix.as_bytes()).map(drop),
-        other => other.to_utf8().strip_prefix(prefix.as_bytes()).map(drop),
-    }
-}
-
 fn rest_in<'a>(key: Text<'a>, prefix: &str, reader: Reader<'a>) -> Option<&'a [u8]> {
     key.utf8_in(reader.bump).strip_prefix(prefix.as_bytes())
 }

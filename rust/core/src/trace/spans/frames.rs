@@ -22,10 +22,14 @@ pub enum Framing {
 const MOST_BYTES: usize = 64 << 20;
 const BLOCK: usize = 256 << 10;
 
+/// Text has no other control characters, and ids and times hardly none.
+pub fn is_text(head: &[u8]) -> bool {
+    head.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
+}
+
 /// The framing, if the beginning of a file is one of these. `head` holds the first message, unless that is very long.
 pub fn recognise(head: &[u8]) -> Option<Framing> {
-    // Text has no other control characters, and ids and times hardly none.
-    if head.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace()) {
+    if is_text(head) {
         return None;
     }
     [Framing::Fields, Framing::Varint, Framing::FourBytes].into_iter().find(|framing| {

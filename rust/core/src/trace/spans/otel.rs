@@ -289,7 +289,7 @@ pub fn status(code: Value<'_>) -> Option<Status> {
         Value::Float(1.0) => Some(Status::Ok),
         Value::Float(2.0) => Some(Status::Error),
         Value::Text(text) => {
-            let word = text.to_utf8().trim_ascii().to_ascii_uppercase();
+            let word = text.utf8().trim_ascii().to_ascii_uppercase();
             let word = [&b"STATUS_CODE_"[..], b"STATUSCODE."]
                 .iter()
                 .find_map(|prefix| word.strip_prefix(*prefix))

@@ -133,6 +133,10 @@ pub fn partners<'a>(
     let mut taken: Vec<bool> = asked.iter().map(|side| !side.is_tool).collect();
     let mut partners: Vec<Option<usize>> = vec![None; made.len()];
     for pass in PASSES {
+        // Mostly all are found by their ids.
+        if taken.iter().all(|is_taken| *is_taken) {
+            break;
+        }
         let mut open: HashMap<Key<'a>, Steps> = HashMap::new();
         let mut next = 0;
         // Without times, and with the clocks of several machines, a model may stand after what it asked for.

@@ -4,9 +4,9 @@
 //! tool span), again as the spans of an MCP client and server inside of that, and in what later models were told. Calls
 //! are taken from outputs and tool spans alone, and the two are paired; what models were told gives results.
 
-use std::{collections::BTreeMap, hash::RandomState};
+use std::collections::BTreeMap;
 
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt, fast::RandomState};
 
 use super::{
     About, DIALECTS, Dialect, Event, Exported, FOR_ALL, Recorded, Status, Step, are_cut_off,
@@ -139,13 +139,21 @@ fn nodes<'a>(
     only: Option<&str>,
 ) -> Vec<Node<'a>> {
     let mut kept: Vec<Recorded<'a>> = Vec::with_capacity(spans.len());
-    // By id, name and start; the first of an id and a name without the start, too.
-    let mut known: HashMap<(Text<'a>, Text<'a>, Option<i64>), usize> = HashMap::with_capacity(spans.len());
+    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(spans.len());
+    // Of ids that come again: by id, name and start; the first of an id and a name without the start, too.
+    let mut known: HashMap<(Text<'a>, Text<'a>, Option<i64>), usize> = HashMap::new();
     for span in spans {
         let Some(id) = span.id else {
             kept.push(span);
             continue;
         };
+        let place = *places.entry(id).or_insert(kept.len());
+        let Some(first) = kept.get(place) else {
+            kept.push(span);
+            continue;
+        };
+        known.entry((id, first.name, first.started_at)).or_insert(place);
+        known.entry((id, first.name, None)).or_insert(place);
         // Exports overlap, and rows are written again when more is known. Spans that started at different times are
         // different ones, whatever their id.
         let first = || known.get(&(id, span.name, None)).filter(|&&place| kept[place].started_at.is_none());
@@ -162,12 +170,6 @@ fn nodes<'a>(
                 known.started_at = started_at;
             }
             None => kept.push(span),
-        }
-    }
-    let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(kept.len());
-    for (place, span) in kept.iter().enumerate() {
-        if let Some(id) = span.id {
-            places.entry(id).or_insert(place);
         }
     }
     for (id, event) in logs {
@@ -197,10 +199,13 @@ fn nodes<'a>(
     }
     if kept.iter().all(|span| span.started_at.is_some()) {
         kept.sort_by_key(|span| span.started_at);
-        let depths = Nesting::new(parents(kept.iter())).depths;
-        let mut with_depths: Vec<(Recorded<'a>, usize)> = kept.into_iter().zip(depths).collect();
-        with_depths.sort_by_key(|(span, depth)| (span.started_at, *depth));
-        kept = with_depths.into_iter().map(|(span, _)| span).collect();
+        // Of those that started together, the outer ones come first.
+        if kept.windows(2).any(|pair| matches!(pair, [one, other] if one.started_at == other.started_at)) {
+            let depths = Nesting::new(parents(kept.iter())).depths;
+            let mut with_depths: Vec<(Recorded<'a>, usize)> = kept.into_iter().zip(depths).collect();
+            with_depths.sort_by_key(|(span, depth)| (span.started_at, *depth));
+            kept = with_depths.into_iter().map(|(span, _)| span).collect();
+        }
     }
     let node = |(place, recorded): (usize, Recorded<'a>)| Node {
         step: step(reader, &recorded, only),
@@ -385,7 +390,7 @@ impl<'a> Tree<'_, 'a> {
         }
         let counts = self.counting(&heard);
         let mut requests: Vec<Request<'a>> = Vec::new();
-        let hasher = RandomState::new();
+        let hasher = RandomState::default();
         let mut known: HashMap<(Text<'a>, Text<'a>, u64), usize> = HashMap::new();
         for (place, Heard { calls, tells_past }) in heard.into_iter().enumerate().filter(|(place, _)| counts[*place]) {
             for span in calls {
@@ -468,7 +473,7 @@ impl<'a> Tree<'_, 'a> {
     /// Pair what was asked for with what was executed. Left are the requests that were not executed, as far as is
     /// known.
     fn pair(&mut self, mut requests: Vec<Request<'a>>) -> Vec<Request<'a>> {
-        let hasher = RandomState::new();
+        let hasher = RandomState::default();
         let mut uses: HashMap<Text<'a>, usize> = HashMap::new();
         requests.iter().filter_map(|request| request.span.id).for_each(|id| *uses.entry(id).or_default() += 1);
         let mut asked: Vec<Side<'a>> = requests.iter().map(|request| self.side_of_request(request, &hasher)).collect();
@@ -850,8 +855,13 @@ impl<'a> Tree<'_, 'a> {
     }
 
     fn attributes(&self, recorded: &Recorded<'a>, more: &[(&'static str, Value<'a>)]) -> &'a [Member<'a>] {
-        let own = recorded.attributes.0.iter().filter(|member| !member.value.deeper_than(MOST_LEVELS)).copied();
-        let mut all: Vec<Member<'a>> = own.collect();
+        let own = recorded.attributes.0;
+        let is_shallow = |member: &&Member<'a>| !member.value.deeper_than(MOST_LEVELS);
+        if more.is_empty() && own.iter().all(|member| is_shallow(&member)) {
+            return own;
+        }
+        let mut all = Vec::with_capacity(own.len() + more.len());
+        all.extend(own.iter().filter(is_shallow).copied());
         for &(key, value) in more {
             all.retain(|member| !member.key.is(key));
             all.push(Member { key: Text::from(key), value });

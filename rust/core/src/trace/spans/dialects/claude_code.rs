@@ -28,14 +28,13 @@ const DETAILS: &[(&str, &str)] = &[
 ];
 
 fn fits(recorded: &Recorded<'_>) -> bool {
-    recorded.attributes.has(TYPE)
-        && (recorded.name.to_utf8().starts_with(PREFIX) || kind(recorded.attributes).is_some())
+    recorded.attributes.has(TYPE) && (recorded.name.utf8().starts_with(PREFIX) || kind(recorded.attributes).is_some())
 }
 
 /// Some write the word as JSON text.
 fn kind(attributes: Attributes<'_>) -> Option<Kind> {
     let Some(Value::Text(word)) = attributes.get(TYPE) else { return None };
-    let word = word.to_utf8();
+    let word = word.utf8();
     let word = word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\"")).unwrap_or(&word);
     let word = word.strip_prefix(PREFIX).unwrap_or(word);
     KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)

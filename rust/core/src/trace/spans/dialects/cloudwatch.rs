@@ -25,7 +25,7 @@ fn fits(recorded: &Recorded<'_>) -> bool {
         Value::Object(_) => ["input", "output"].iter().any(|key| event.body.get(key).is_some_and(holds_messages)),
         // JSON text of it.
         Value::Text(text) => {
-            let text = text.to_utf8();
+            let text = text.utf8();
             text.starts_with(b"{") && memchr::memmem::find(&text, b"\"messages\"").is_some()
         }
         _ => false,

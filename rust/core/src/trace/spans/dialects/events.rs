@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
 }
 
 pub fn is_one(event: &Event<'_>) -> bool {
-    event.name.to_utf8().starts_with(b"gen_ai.")
+    event.name.utf8().starts_with(b"gen_ai.")
 }
 
 /// What the events of a span tell that a model was given, and what it answered.

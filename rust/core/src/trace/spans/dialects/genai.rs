@@ -98,10 +98,10 @@ const TARGETS: &[&str] = &["gen_ai.transfer.target.name", "gen_ai.handoff.to_age
 const SOURCES: &[&str] = &["gen_ai.handoff.from_agent", "gen_ai.caller.name"];
 
 fn kind(attributes: Attributes<'_>) -> Option<Kind> {
-    let known = OPERATIONS.iter().find(|(word, _)| attributes.is(OPERATION, &[word])).map(|(_, kind)| *kind);
+    let known = attributes.meaning(OPERATION, OPERATIONS);
     let invoked = || match attributes.get(OPERATION) {
         // Swarms and graphs of Strands.
-        Some(Value::Text(word)) if word.to_utf8().starts_with(b"invoke_") => Some(Kind::Chain),
+        Some(Value::Text(word)) if word.utf8().starts_with(b"invoke_") => Some(Kind::Chain),
         _ => None,
     };
     let handed = || {

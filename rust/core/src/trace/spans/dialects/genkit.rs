@@ -39,8 +39,8 @@ fn fits(recorded: &Recorded<'_>) -> bool {
 
 fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
     let attributes = recorded.attributes;
-    if let Some((_, kind)) = KINDS.iter().find(|(word, _)| attributes.is(SUBTYPE, &[word])) {
-        step.kind(*kind);
+    if let Some(kind) = attributes.meaning(SUBTYPE, KINDS) {
+        step.kind(kind);
     }
     fill(&mut step.conversation_id, values::id(reader, attributes, &["genkit:sessionId"]));
     if step.kind.is_none() {

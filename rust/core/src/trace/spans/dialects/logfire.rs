@@ -37,7 +37,7 @@ fn fits(recorded: &Recorded<'_>) -> bool {
 
 fn kind(attributes: Attributes<'_>) -> Option<Kind> {
     let Some(Value::Text(template)) = attributes.get(TEMPLATE) else { return None };
-    let template = template.to_utf8();
+    let template = template.utf8();
     let found = KINDS.iter().find(|(start, _)| template.starts_with(start.as_bytes())).map(|(_, kind)| *kind);
     let asks = || attributes.has(REQUEST) && attributes.has("gen_ai.request.model");
     found.or_else(|| asks().then_some(Kind::Llm))

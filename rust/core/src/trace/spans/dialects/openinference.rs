@@ -55,18 +55,15 @@ fn fits(recorded: &Recorded<'_>) -> bool {
     let attributes = recorded.attributes;
     attributes.has(KIND)
         || kind(recorded).is_some()
-        || [ASKED, ANSWERED].iter().any(|key| attributes.has(key) || attributes.any_under(&format!("{key}.")))
+        || [ASKED, ANSWERED].iter().any(|key| attributes.has(key) || attributes.any_below(key))
 }
 
 fn kind(recorded: &Recorded<'_>) -> Option<Kind> {
     let column = match recorded.row.get(KIND_COLUMN) {
-        Some(Value::Text(word)) => Some(word.to_utf8()),
-        _ => None,
+        Some(Value::Text(word)) => word.utf8(),
+        _ => return recorded.attributes.meaning(KIND, KINDS),
     };
-    let is = |word: &str| {
-        recorded.attributes.is(KIND, &[word])
-            || column.as_ref().is_some_and(|column| column.eq_ignore_ascii_case(word.as_bytes()))
-    };
+    let is = |word: &str| recorded.attributes.is(KIND, &[word]) || column.eq_ignore_ascii_case(word.as_bytes());
     KINDS.iter().find(|(word, _)| is(word)).map(|(_, kind)| *kind)
 }
 
@@ -244,7 +241,7 @@ fn listed<'a>(reader: Reader<'a>, attributes: Attributes<'a>, key: &str) -> Vec<
 /// An object without dotted keys.
 fn tree<'a>(reader: Reader<'a>, value: Value<'a>) -> Value<'a> {
     match value {
-        Value::Object(members) if members.iter().any(|member| member.key.to_utf8().contains(&b'.')) => {
+        Value::Object(members) if members.iter().any(|member| member.key.utf8().contains(&b'.')) => {
             Attributes(members).nested(reader, "")
         }
         other => other,

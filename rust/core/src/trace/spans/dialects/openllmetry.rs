@@ -47,10 +47,7 @@ fn fits(recorded: &Recorded<'_>) -> bool {
 
 fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {
     let attributes = recorded.attributes;
-    let word = |key: &str, kinds: &[(&str, Kind)]| {
-        kinds.iter().find(|(word, _)| attributes.is(key, &[word])).map(|(_, kind)| *kind)
-    };
-    if let Some(kind) = word(KIND, KINDS).or_else(|| word(REQUEST_TYPE, REQUESTS)) {
+    if let Some(kind) = attributes.meaning(KIND, KINDS).or_else(|| attributes.meaning(REQUEST_TYPE, REQUESTS)) {
         step.kind(kind);
     }
     fill(&mut step.conversation_id, values::id(reader, attributes, SESSION));

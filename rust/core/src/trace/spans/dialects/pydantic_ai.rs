@@ -39,7 +39,7 @@ fn fits(recorded: &Recorded<'_>) -> bool {
 
 /// What holds the spans of several tools.
 fn is_group(recorded: &Recorded<'_>) -> bool {
-    let name = recorded.name.to_utf8();
+    let name = recorded.name.utf8();
     let counted = |tools: &[u8]| {
         let number = tools.strip_suffix(b" tools").or_else(|| tools.strip_suffix(b" tool")).unwrap_or_default();
         !number.is_empty() && number.iter().all(u8::is_ascii_digit)
@@ -48,7 +48,7 @@ fn is_group(recorded: &Recorded<'_>) -> bool {
 }
 
 fn is_tool(recorded: &Recorded<'_>) -> bool {
-    let name = recorded.name.to_utf8();
+    let name = recorded.name.utf8();
     name.strip_prefix(RUNNING_TOOL.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b": "))
 }
 

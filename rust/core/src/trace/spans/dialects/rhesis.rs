@@ -36,11 +36,10 @@ fn fits(recorded: &Recorded<'_>) -> bool {
 
 /// By the type of operation, or else by the name of the span, which is the same word.
 fn kind(recorded: &Recorded<'_>) -> Option<Kind> {
-    let name = recorded.name.to_utf8();
+    let name = recorded.name.utf8();
     let by_name = name.strip_prefix(b"ai.");
-    let is = |word: &str| recorded.attributes.is(OPERATION, &[word]);
-    let found = KINDS.iter().find(|(word, _)| is(word));
-    found.or_else(|| KINDS.iter().find(|(word, _)| by_name == Some(word.as_bytes()))).map(|(_, kind)| *kind)
+    let of_name = || KINDS.iter().find(|(word, _)| by_name == Some(word.as_bytes())).map(|(_, kind)| *kind);
+    recorded.attributes.meaning(OPERATION, KINDS).or_else(of_name)
 }
 
 fn read<'a>(reader: Reader<'a>, recorded: &Recorded<'a>, step: &mut Step<'a>) {

@@ -17,11 +17,8 @@ const NO_ID: &str = "null";
 
 /// The value of a key, or what stands under it where an exporter wrote the members of an object as keys of their own.
 pub fn whole<'a>(reader: Reader<'a>, attributes: Attributes<'a>, key: &str) -> Option<Value<'a>> {
-    let below = format!("{key}.");
-    attributes
-        .get(key)
-        .or_else(|| attributes.any_under(&below).then(|| attributes.nested(reader, &below)))
-        .filter(|value| !is_left_out(*value))
+    let below = || attributes.any_below(key).then(|| attributes.nested(reader, &format!("{key}.")));
+    attributes.get(key).or_else(below).filter(|value| !is_left_out(*value))
 }
 
 /// The first of these keys that has a value.
@@ -118,7 +115,7 @@ pub fn before<'a>(reader: Reader<'a>, text: Text<'a>, suffix: &str) -> Option<Te
 /// tells calls and results again as texts).
 pub fn role(word: Option<Text<'_>>, default: &'static str) -> Option<&'static str> {
     let Some(word) = word else { return Some(default) };
-    let word = word.to_utf8().to_ascii_lowercase();
+    let word = word.utf8().to_ascii_lowercase();
     Some(match word.as_slice() {
         b"user" | b"human" => "user",
         b"assistant" | b"ai" | b"model" | b"chatbot" => "assistant",
@@ -192,7 +189,7 @@ pub fn are_cut_off(text: Text<'_>) -> bool {
         b"\"toolUse\"",
     ];
     const HEAD: usize = 1000;
-    let text = text.to_utf8();
+    let text = text.utf8();
     let start = text.trim_ascii_start();
     let head = start.get(..HEAD).unwrap_or(start);
     matches!(head.first(), Some(b'{' | b'[')) && WORDS.iter().any(|word| memchr::memmem::find(head, word).is_some())

@@ -32,7 +32,7 @@ fn kind(attributes: Attributes<'_>) -> Option<Kind> {
     let Some(Value::Text(operation)) = attributes.get(OPERATION) else {
         return attributes.has(NAME).then_some(Kind::ToolCall);
     };
-    let operation = operation.to_utf8();
+    let operation = operation.utf8();
     let ends = |suffix: &str| operation.ends_with(suffix.as_bytes());
     let begins = |prefix: &str| operation.starts_with(prefix.as_bytes());
     match () {

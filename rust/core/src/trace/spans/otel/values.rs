@@ -175,7 +175,7 @@ pub fn integer<'a>(value: Value<'a>, bump: &'a Bump) -> Value<'a> {
 }
 
 pub fn float(text: Text<'_>) -> Option<f64> {
-    std::str::from_utf8(&text.to_utf8()).ok()?.trim().parse().ok()
+    std::str::from_utf8(&text.utf8()).ok()?.trim().parse().ok()
 }
 
 /// An object has no key twice: the last value of one stays.
