@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callmatch.readers import Traces, read
     from callmatch.response_mapping import ResponseMapping
     from callmatch.results import MetricResult, Verdict
+    from callmatch.span_tables import SpanScores, span_columns
     from callmatch.targets import Subject, Target, resolve
     from callmatch.testsets import Test, TestResult, TestResults, TestSet
     from callmatch.trace import Span, Trace, Turn
@@ -33,6 +34,7 @@ __all__ = [
     "ResponseMapping",
     "Scores",
     "Span",
+    "SpanScores",
     "Subject",
     "Summary",
     "Target",
@@ -48,6 +50,7 @@ __all__ = [
     "from_messages",
     "read",
     "resolve",
+    "span_columns",
 ]
 
 if _DEBUG:
@@ -60,6 +63,7 @@ _LATE = {
     "MetricResult": "results",
     "ResponseMapping": "response_mapping",
     "Span": "trace",
+    "SpanScores": "span_tables",
     "Subject": "targets",
     "Target": "targets",
     "Test": "testsets",
@@ -72,6 +76,7 @@ _LATE = {
     "Verdict": "results",
     "read": "readers",
     "resolve": "targets",
+    "span_columns": "span_tables",
 }
 
 
