@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from callmatch.readers import Traces, read
     from callmatch.response_mapping import ResponseMapping
     from callmatch.results import MetricResult, Verdict
+    from callmatch.span_tables import SpanScores, span_columns
     from callmatch.targets import Subject, Target, resolve
     from callmatch.testsets import Test, TestResult, TestResults, TestSet
     from callmatch.trace import Span, Trace, Turn
@@ -37,6 +38,7 @@ __all__ = [
     "ResponseMapping",
     "Scores",
     "Span",
+    "SpanScores",
     "Subject",
     "Summaries",
     "Summary",
@@ -55,6 +57,7 @@ __all__ = [
     "from_messages",
     "read",
     "resolve",
+    "span_columns",
 ]
 
 if _DEBUG:
@@ -68,6 +71,7 @@ _LATE = {
     "MetricResult": "results",
     "ResponseMapping": "response_mapping",
     "Span": "trace",
+    "SpanScores": "span_tables",
     "Subject": "targets",
     "Target": "targets",
     "Test": "testsets",
@@ -82,6 +86,7 @@ _LATE = {
     "compare": "comparison",
     "read": "readers",
     "resolve": "targets",
+    "span_columns": "span_tables",
 }
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "MATCH_MODES",
     "NAME_MODES",
     "SCORE_COLUMNS",
+    "SPAN_PROFILES",
     "VERDICTS",
     "Batch",
     "CheckBatch",
@@ -30,6 +31,7 @@ __all__ = [
     "ScoreStream",
     "SpanColumn",
     "SpanColumns",
+    "SpanScores",
     "Summaries",
     "Summary",
     "ToolCheck",
@@ -46,7 +48,9 @@ __all__ = [
     "read_messages",
     "read_tool_calls",
     "read_value",
+    "score_spans",
     "score_table",
+    "span_columns",
     "trace_formats",
 ]
 
@@ -59,6 +63,7 @@ VERDICTS: Final[tuple[str, ...]]
 DIFFERENCE_KINDS: Final[tuple[str, ...]]
 COLUMNS: Final[tuple[str, ...]]
 SCORE_COLUMNS: Final[tuple[str, ...]]
+SPAN_PROFILES: Final[tuple[str, ...]]
 CHECKS: Final[tuple[CheckId, ...]]
 CHECK_INSTRUCTIONS: Final[dict[str, str]]
 CHECK_RELATIONS: Final[tuple[str, ...]]
@@ -127,6 +132,33 @@ def score_table(
     threads: int,
     group_by: Sequence[str] = ...,
 ) -> ScoreStream: ...
+
+@final
+class SpanScores:
+    @property
+    def column_names(self) -> list[str]: ...
+    @property
+    def diagnostics(self) -> list[str]: ...
+    @property
+    def profile(self) -> str: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+def score_spans(
+    trajectory: Trajectory,
+    table: object,
+    expected: object,
+    *,
+    ids: str,
+    calls_column: str,
+    by: str,
+    calls: str,
+    profile: str | None,
+    columns: Sequence[str],
+    again: object | None,
+    threads: int,
+) -> SpanScores: ...
+def span_columns(names: Sequence[str], *, profile: str | None, by: str, again: bool) -> list[str]: ...
 
 @final
 class FileScorer:

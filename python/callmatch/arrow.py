@@ -103,7 +103,7 @@ def score_table(
     for keyword, name in (("tool_calls", tool_calls), ("expected_tool_calls", expected_tool_calls)):
         if not isinstance(name, str):
             raise InvalidType(f"{keyword} is the name of a column, not {type(name).__name__}", keyword)
-    kept, wanted = _names("keep", keep), None if columns is None else _names("columns", columns)
+    kept, wanted = named("keep", keep), None if columns is None else named("columns", columns)
     if wanted == []:
         raise InvalidInput("columns: name at least one, or leave it out for all of them", "columns")
     names = [*kept, *(wanted if wanted is not None else _core.SCORE_COLUMNS)]
@@ -120,7 +120,8 @@ def score_table(
     )
 
 
-def _names(keyword: str, names: Iterable[str]) -> list[str]:
+def named(keyword: str, names: Iterable[str]) -> list[str]:
+    """Names of columns, that were given under a keyword."""
     listed: list[object] = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     for name in listed:
         if isinstance(names, str) or not isinstance(name, str):

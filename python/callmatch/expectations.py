@@ -17,7 +17,7 @@ from callmatch.readers import Source, Traces
 if TYPE_CHECKING:
     from callmatch.metrics import ToolCallTrajectory
 
-__all__ = ["EXPECTED", "By", "evaluate_traces", "read_expected", "unmatched"]
+__all__ = ["EXPECTED", "By", "evaluate_traces", "expected_texts", "read_expected", "unmatched"]
 
 By = Literal["trace_id", "conversation_id", "test_id"]
 """What an expectation is of: what its id is the id of."""
@@ -71,7 +71,7 @@ def evaluate_traces(
     elif not isinstance(expected, Mapping):
         what = "expected calls by the id of what should make them, or a file of them"
         raise InvalidType(f"expected: expected {what}, got {type(expected).__name__}", "expected")
-    wanted = {id: _json_text(calls, path_of("expected", [id])) for id, calls in expected.items()}
+    wanted = expected_texts(expected)
     traces = traces if isinstance(traces, Traces) else Traces(traces)
     groups = _groups(traces, wanted, by)
     return (
@@ -97,6 +97,11 @@ def _groups(traces: Traces, wanted: Mapping[str, bytes | None], by: By) -> list[
         groups += [(id, [place], None) for place, id in enumerate(ids) if place not in known]
         groups.sort(key=lambda group: group[1])
     return groups + [(id, [], wanted[id]) for id in unmatched(traces, wanted, by)]
+
+
+def expected_texts(expected: Mapping[str, object]) -> dict[str, bytes | None]:
+    """Expected calls as JSON text, by their ids."""
+    return {id: _json_text(calls, path_of("expected", [id])) for id, calls in expected.items()}
 
 
 def _json_text(calls: object, where: str) -> bytes | None:

@@ -15,6 +15,7 @@ from callmatch.expectations import By, evaluate_traces
 from callmatch.metrics.metric import Case, Metric, TraceLike, trace_of
 from callmatch.readers import Source, Traces
 from callmatch.results import MetricResult
+from callmatch.span_tables import Spans, SpanScores, evaluate_spans
 from callmatch.targets import Names, On, Target, TargetLike
 from callmatch.trace import Trace
 
@@ -353,6 +354,67 @@ class ToolCallTrajectory(Metric):
         if unknown:
             raise unknown_keyword("evaluate_traces", unknown, ["by"])
         return evaluate_traces(self, traces, expected, by=by)
+
+    def evaluate_spans(
+        self,
+        spans: Spans,
+        expected: Mapping[str, object] | Table | File,
+        *,
+        by: By = "trace_id",
+        profile: str | None = None,
+        columns: Iterable[str] | None = None,
+        threads: int | None = None,
+        **unknown: NoReturn,
+    ) -> SpanScores:
+        """Judge the tool calls of the traces of a table whose rows are spans, without a Python object for any of them.
+
+        The rows of a trace may stand anywhere in the table, and what was exported twice counts once. The answers are
+        those of `evaluate_traces` of what `callmatch.read` makes of the table. Columns that say nothing of calls, such
+        as what models were told, are not read; until the end of the table, what is needed of each span is kept.
+
+        Args:
+            spans: Anything that gives an Arrow stream (a table of pyarrow, polars, duckdb, pandas from 2.2), or a
+                dataset of pyarrow, of which only the columns are read that `callmatch.span_columns` names.
+            expected: The calls that should have been made, as `evaluate_traces` takes them: by an id, or a file. Or a
+                table with the columns ``trace_id`` (or what `by` says) and ``expected_tool_calls``; a null: nothing is
+                expected.
+            by: What these ids are of: ``trace_id``, ``conversation_id`` or ``test_id``, which for spans is that of the
+                trace. Traces that share a conversation are judged as one.
+            profile: Whose columns these are, where those of several are there: ``phoenix``, ``clickhouse``,
+                ``otel_table``, ``logfire``, ``langfuse``, ``langsmith``, ``mlflow`` or ``adk_bigquery``.
+            columns: Which columns of scores come out, as for `evaluate_table`; None for all.
+            threads: How many threads read and compare; None for as many as there are cores.
+
+        Returns:
+            A row for each trace (or conversation), in the order in which they begin in the table, as something that
+            gives an Arrow stream, with `diagnostics`. Its first column is the id. What nothing is expected of is
+            ``not_applicable``. An expectation of which there is no trace is a row too, after all others, with the
+            verdict ``error``. No rows in: rows for the expectations alone.
+
+        Raises:
+            OSError: A file of expectations that is missing or may not be read.
+            InvalidInput: No profile that is known has such columns, or several have; a column that holds a VARIANT, or
+                is there twice; expectations that can't be read, or with one id twice; an unknown word.
+            InvalidType: No table, or something else of the wrong type.
+
+        Examples:
+            >>> import pyarrow
+            >>> rows = pyarrow.table({
+            ...     "TraceId": ["a", "b", "a"],
+            ...     "SpanId": ["1", "2", "3"],
+            ...     "SpanName": ["execute_tool search", "execute_tool reply", "execute_tool reply"],
+            ...     "SpanAttributes": [{"gen_ai.tool.name": name} for name in ("search", "reply", "reply")],
+            ... })
+            >>> expected = {"a": [{"name": "search"}, {"name": "reply"}], "b": [{"name": "search"}]}
+            >>> scores = ToolCallTrajectory().evaluate_spans(rows, expected, columns=["verdict"])
+            >>> pyarrow.table(scores).to_pylist()
+            [{'trace_id': 'a', 'verdict': 'passed'}, {'trace_id': 'b', 'verdict': 'failed'}]
+        """
+        if unknown:
+            raise unknown_keyword("evaluate_spans", unknown, ["by", "profile", "columns", "threads"])
+        return evaluate_spans(
+            self, spans, expected, by=by, profile=profile, columns=columns, threads=threads_of(threads)
+        )
 
 
 def _rows(keyword: str, rows: Iterable[Calls]) -> tuple[Calls, ...]:

@@ -25,7 +25,7 @@ mod core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::arrow::{ScoreStream, score_table};
+    use crate::arrow::{ScoreStream, SpanScores, score_spans, score_table, span_columns};
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
@@ -62,6 +62,7 @@ mod core {
         ] {
             module.add(name, pyo3::types::PyTuple::new(module.py(), words)?)?;
         }
+        module.add("SPAN_PROFILES", pyo3::types::PyTuple::new(module.py(), crate::arrow::profiles())?)?;
         module.add("SCORE_COLUMNS", pyo3::types::PyTuple::new(module.py(), crate::arrow::names())?)?;
         crate::check::words(module)
     }

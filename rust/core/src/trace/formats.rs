@@ -347,6 +347,7 @@ const TELLING: &[(&str, &[&str])] = &[
     ("langfuse", &["observations", "traceId", "parentObservationId", "trace"]),
     ("langsmith", &["run_type", "dotted_order", "inputs", "outputs", "parent_run_id", "child_runs"]),
     ("mlflow", &["info", "data", "spans", "trace_metadata"]),
+    ("adk_bigquery", &["event_type", "invocation_id", "span_id", "content_parts"]),
     ("inspect", &["eval", "samples", "plan", "results", "version"]),
     ("tau_bench", &["traj", "reward", "task_id", "info"]),
     ("tau2_bench", &["simulations", "tasks", "reward_info"]),

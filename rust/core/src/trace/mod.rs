@@ -11,6 +11,7 @@ pub mod messages;
 pub mod nesting;
 pub mod rows;
 pub mod span;
+pub mod span_table;
 pub mod spans;
 pub mod store;
 pub mod stored;

@@ -3,9 +3,11 @@
 //! Texts are read where they lie in the buffers of the table. Nothing here touches Python while rows are scored.
 
 mod columns;
+mod spans;
 mod values;
 
 pub use columns::names;
+pub use spans::{SpanScores, profiles, score_spans, span_columns};
 
 use std::{
     collections::VecDeque,

@@ -65,9 +65,14 @@ fn fits(record: Value<'_>) -> bool {
     is_ours(record) || row::list(record, &[DATA]).first().is_some_and(|first| is_ours(*first))
 }
 
-/// A row that stands for itself.
+/// A row that stands for itself. In a table the outermost has no column for what is around it; its type is written in
+/// capitals, as no other product writes one.
 fn is_row(row: Value<'_>) -> bool {
-    is_observation(row) && PARENT_ID.iter().any(|key| row.get(key).is_some())
+    let is_outermost = || {
+        let is_type = matches!(row.get("type"), Some(Value::Text(word)) if TYPES.iter().any(|one| word.is(one)));
+        is_type && found(row, TRACE_ID).is_some()
+    };
+    is_observation(row) && (PARENT_ID.iter().any(|key| row.get(key).is_some()) || is_outermost())
 }
 
 fn is_observation(row: Value<'_>) -> bool {
@@ -423,6 +428,17 @@ mod tests {
         assert_eq!(told, r#"t b<a tool_call f #1 "{\"x\": 1}" = "R""#);
         let told = row(r#""type": "TOOL", "name": "f", "input": {"role": "tool"}, "output": {"message": "R"}"#);
         assert_eq!(told, r#"t b<a tool_call f {"role": "tool"} = {"message": "R"}"#);
+    }
+
+    #[test]
+    fn the_outermost_row_of_a_table_has_no_parent() {
+        let row = r#"{"id": "a", "trace_id": "t", "type": "AGENT", "name": "boss", "start_time": 5}"#;
+        assert_eq!(told(row), ["t a<- agent boss"]);
+        let bump = Bump::new();
+        // Other products write types in lower case, and a message is no observation.
+        for other in [row.replace("AGENT", "agent"), row.replace("trace_id", "x"), row.replace("AGENT", "message")] {
+            assert!(!fits(Reader::parse(other.as_bytes(), &bump).unwrap().0), "{other}");
+        }
     }
 
     #[test]

@@ -32,7 +32,8 @@ fn fits(record: Value<'_>) -> bool {
     is_trace(record) || is_row(record)
 }
 
-fn is_trace(record: Value<'_>) -> bool {
+/// A trace as the API gives it.
+pub fn is_trace(record: Value<'_>) -> bool {
     let Some(info) = record.get(INFO) else { return false };
     record.get(DATA).is_some_and(|data| data.get(SPANS).is_some()) && found(info, TRACE_ID).is_some()
 }

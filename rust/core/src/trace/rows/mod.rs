@@ -3,6 +3,7 @@
 //! What an instrumentation left in the attributes of a row is read by the dialects for attributes. The dialect of a
 //! product comes after them and reads its own columns.
 
+mod adk_bigquery;
 mod braintrust;
 mod deepeval;
 mod langfuse;
@@ -13,11 +14,17 @@ mod opik;
 mod phoenix;
 mod result;
 mod rhesis;
-mod row;
+pub mod row;
 mod said;
 mod weave;
 
 use super::spans::{Dialect, Encoding};
+
+pub use adk_bigquery::ENCODING as ADK_BIGQUERY;
+pub use langfuse::ENCODING as LANGFUSE;
+pub use langsmith::ENCODING as LANGSMITH;
+pub use mlflow::{ENCODING as MLFLOW, is_trace as is_trace_of_mlflow};
+pub use phoenix::ENCODING as PHOENIX;
 
 pub const ENCODINGS: &[Encoding] = &[
     langfuse::ENCODING,
@@ -30,6 +37,7 @@ pub const ENCODINGS: &[Encoding] = &[
     opik::ENCODING,
     deepeval::ENCODING,
     rhesis::ENCODING,
+    adk_bigquery::ENCODING,
 ];
 
 pub const DIALECTS: &[Dialect] = &[
@@ -41,6 +49,7 @@ pub const DIALECTS: &[Dialect] = &[
     weave::DIALECT,
     opik::DIALECT,
     deepeval::DIALECT,
+    adk_bigquery::DIALECT,
 ];
 
 #[cfg(test)]

@@ -175,4 +175,6 @@ pub fn fill<T>(field: &mut Option<T>, value: Option<T>) {
 pub const ENCODINGS: &[Encoding] =
     &[otlp::ENCODING, otel_spans::ENCODING, jaeger::ENCODING, tables::CLICKHOUSE, tables::OTEL_TABLE, tables::LOGFIRE];
 
+pub use tables::{CLICKHOUSE, LOGFIRE, OTEL_TABLE};
+
 pub use dialects::{DIALECTS, FOR_ALL, are_cut_off};

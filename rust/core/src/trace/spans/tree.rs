@@ -78,15 +78,8 @@ struct Group<'a> {
 impl<'a> Group<'a> {
     fn trace(self, reader: Reader<'a>, id: Text<'a>, only: Option<&str>, problems: &mut Vec<Error>) -> Trace<'a> {
         let about = self.about;
-        let nodes = nodes(reader, self.spans, self.logs, only);
-        let mut tree = Tree { reader, id, nodes, problems, results: Vec::new(), knows_models: false };
-        tree.link();
-        tree.merge_repeated();
-        let asked_for = tree.listen();
-        let requests = tree.pair(asked_for);
-        let mut trace = tree.told(requests, &about);
-        trace.id = Some(id).filter(|id| !id.is_empty());
-        trace.conversation.sort();
+        let nodes = nodes(self.spans, self.logs, |recorded| (step(reader, recorded, only), None));
+        let mut trace = of_nodes(reader, id, nodes, &about, problems);
         for about in about {
             super::fill(&mut trace.conversation_id, about.conversation_id);
             if let Value::Object(members) = about.attributes {
@@ -97,10 +90,46 @@ impl<'a> Group<'a> {
     }
 }
 
+/// A trace of spans that were read before: of each what it says, and the calls in what was answered. The first ones of two
+/// that are the same span count less, as among spans that are read now.
+pub fn of_read<'a>(reader: Reader<'a>, id: Text<'a>, spans: Vec<(Recorded<'a>, Step<'a>, Heard<'a>)>) -> Trace<'a> {
+    let mut said: Vec<Option<(Step<'a>, Option<Heard<'a>>)>> = Vec::with_capacity(spans.len());
+    let mut all = Vec::with_capacity(spans.len());
+    for (place, (recorded, step, heard)) in spans.into_iter().enumerate() {
+        said.push(Some((step, Some(heard))));
+        all.push(Recorded { row: Value::Int(place as i64), ..recorded });
+    }
+    let nodes = nodes(all, Vec::new(), |recorded| {
+        let Value::Int(place) = recorded.row else { return Default::default() };
+        said.get_mut(place as usize).and_then(Option::take).unwrap_or_default()
+    });
+    of_nodes(reader, id, nodes, &[], &mut Vec::new())
+}
+
+fn of_nodes<'a>(
+    reader: Reader<'a>,
+    id: Text<'a>,
+    nodes: Vec<Node<'a>>,
+    about: &[About<'a>],
+    problems: &mut Vec<Error>,
+) -> Trace<'a> {
+    let mut tree = Tree { reader, id, nodes, problems, results: Vec::new(), knows_models: false };
+    tree.link();
+    tree.merge_repeated();
+    let asked_for = tree.listen();
+    let requests = tree.pair(asked_for);
+    let mut trace = tree.told(requests, about);
+    trace.id = Some(id).filter(|id| !id.is_empty());
+    trace.conversation.sort();
+    trace
+}
+
 /// A span, what it says, and where it is in the tree.
 struct Node<'a> {
     recorded: Recorded<'a>,
     step: Step<'a>,
+    /// The calls in what was answered, where they were read before.
+    heard: Option<Heard<'a>>,
     around: Around,
     /// Left out: it tells again what another span says.
     repeated: bool,
@@ -133,10 +162,9 @@ struct Request<'a> {
 }
 
 fn nodes<'a>(
-    reader: Reader<'a>,
     spans: Vec<Recorded<'a>>,
     logs: Vec<(Option<Text<'a>>, Event<'a>)>,
-    only: Option<&str>,
+    mut say: impl FnMut(&Recorded<'a>) -> (Step<'a>, Option<Heard<'a>>),
 ) -> Vec<Node<'a>> {
     let mut kept: Vec<Recorded<'a>> = Vec::with_capacity(spans.len());
     let mut places: HashMap<Text<'a>, usize> = HashMap::with_capacity(spans.len());
@@ -207,13 +235,10 @@ fn nodes<'a>(
             kept = with_depths.into_iter().map(|(span, _)| span).collect();
         }
     }
-    let node = |(place, recorded): (usize, Recorded<'a>)| Node {
-        step: step(reader, &recorded, only),
-        recorded,
-        around: Around { root: place, ..Around::default() },
-        repeated: false,
-        recorded_as: RecordedAs::Both,
-        requested: None,
+    let node = |(place, recorded): (usize, Recorded<'a>)| {
+        let (step, heard) = say(&recorded);
+        let around = Around { root: place, ..Around::default() };
+        Node { recorded, step, heard, around, repeated: false, recorded_as: RecordedAs::Both, requested: None }
     };
     kept.into_iter().enumerate().map(node).collect()
 }
@@ -371,28 +396,27 @@ impl<'a> Tree<'_, 'a> {
     fn listen(&mut self) -> Vec<Request<'a>> {
         let mut heard: Vec<Heard<'a>> = Vec::with_capacity(self.nodes.len());
         for place in 0..self.nodes.len() {
-            let Some(answered) = self.nodes[place].step.answered else {
-                heard.push(Heard::default());
-                continue;
+            let mut here = match self.nodes[place].heard.take() {
+                Some(here) => here,
+                None => {
+                    let Node { recorded, step, .. } = &self.nodes[place];
+                    let (here, problem) = heard_in_answer(self.reader, self.id, recorded.name, step);
+                    self.problems.extend(problem);
+                    here
+                }
             };
-            let is_model = self.nodes[place].step.is(Kind::Llm);
-            let listener = self.heard(place, "what the model answered", answered);
-            self.knows_models |= !listener.is_empty();
-            let tells_past = listener.has_questions();
-            let conversation = listener.finish();
-            let of_last_turn = conversation.turns().last().map_or(&[][..], |(_, spans)| spans);
-            let calls = if is_model { conversation.spans() } else { of_last_turn };
-            // A search in files that a provider makes is one of them.
-            let calls = calls.iter().filter(|span| matches!(span.kind, Kind::ToolCall | Kind::Retrieval)).copied();
-            let (results, calls) = (calls.clone(), calls.filter(|span| span.recorded_as != RecordedAs::Executed));
-            self.results.extend(results);
-            heard.push(Heard { calls: calls.collect(), tells_past });
+            self.knows_models |= here.says_anything;
+            self.results.extend(&here.calls);
+            here.calls.retain(|span| span.recorded_as != RecordedAs::Executed);
+            heard.push(here);
         }
         let counts = self.counting(&heard);
         let mut requests: Vec<Request<'a>> = Vec::new();
         let hasher = RandomState::default();
         let mut known: HashMap<(Text<'a>, Text<'a>, u64), usize> = HashMap::new();
-        for (place, Heard { calls, tells_past }) in heard.into_iter().enumerate().filter(|(place, _)| counts[*place]) {
+        for (place, Heard { calls, tells_past, .. }) in
+            heard.into_iter().enumerate().filter(|(place, _)| counts[*place])
+        {
             for span in calls {
                 let call = span.id.map(|id| (id, span.name, compare::hash(span.input, &hasher)));
                 let earlier = call.and_then(|call| known.insert(call, place));
@@ -450,24 +474,11 @@ impl<'a> Tree<'_, 'a> {
     }
 
     fn heard(&mut self, place: usize, what: &str, messages: Value<'a>) -> Listener<'a> {
-        let mut listener = Listener::default();
-        let messages = decode::decoded(self.reader, messages);
-        let heard = match messages {
-            Value::Text(text) if are_cut_off(text) => Err(Error::value("messages that are cut off")),
-            Value::Object(_) | Value::Array(_) => messages::hear(self.reader, messages, &mut listener),
-            _ => Ok(()),
-        };
-        if let Err(error) = heard {
-            let span = self.node(place).map_or(Text::from(""), |node| node.recorded.name);
-            let shown = |text| show::in_a_sentence(&show::storable(text));
-            let place = format!("trace {:?}, span {:?}, {what}: ", shown(self.id), shown(span));
-            self.problems.push(error.inside(&place));
-            return Listener::default();
-        }
-        if let Value::Text(text) = messages {
-            listener.said(Some(text));
-        }
-        listener
+        let span = self.node(place).map_or(Text::from(""), |node| node.recorded.name);
+        hear(self.reader, (self.id, span), what, messages).unwrap_or_else(|error| {
+            self.problems.push(error);
+            Listener::default()
+        })
     }
 
     /// Pair what was asked for with what was executed. Left are the requests that were not executed, as far as is
@@ -710,8 +721,8 @@ impl<'a> Tree<'_, 'a> {
         let mut input = Choice::default();
         let mut output = Choice::default();
         for about in about {
-            input.offer(self.said_in(about.input, Who::User));
-            output.offer(self.said_in(about.output, Who::Assistant));
+            input.offer(said_in(self.reader, about.input, Who::User));
+            output.offer(said_in(self.reader, about.output, Who::Assistant));
         }
         let shallowest = places.iter().filter_map(|&place| Some(self.node(place)?.around.depth)).min();
         let roots: Vec<usize> = places
@@ -724,16 +735,16 @@ impl<'a> Tree<'_, 'a> {
         for &place in &roots {
             let Some(step) = steps(self, place) else { continue };
             if !step.is(Kind::Llm) {
-                input.offer(self.said_in(step.input.unwrap_or(Value::Null), Who::User));
+                input.offer(said_in(self.reader, step.input.unwrap_or(Value::Null), Who::User));
             }
-            input.offer(self.said_in(step.asked.unwrap_or(Value::Null), Who::User));
+            input.offer(said_in(self.reader, step.asked.unwrap_or(Value::Null), Who::User));
         }
         for &place in roots.iter().rev() {
             let Some(step) = steps(self, place) else { continue };
             if !step.is(Kind::Llm) {
-                output.offer(self.said_in(step.output.unwrap_or(Value::Null), Who::Assistant));
+                output.offer(said_in(self.reader, step.output.unwrap_or(Value::Null), Who::Assistant));
             }
-            output.offer(self.said_in(step.answered.unwrap_or(Value::Null), Who::Assistant));
+            output.offer(said_in(self.reader, step.answered.unwrap_or(Value::Null), Who::Assistant));
         }
         let models = |kinds: &[Kind]| -> Vec<usize> {
             let is_one = |place: &usize| {
@@ -748,9 +759,9 @@ impl<'a> Tree<'_, 'a> {
             }
             let Some(step) = steps(self, place) else { continue };
             if step.is(Kind::Agent) {
-                input.offer(self.said_in(step.input.unwrap_or(Value::Null), Who::User));
+                input.offer(said_in(self.reader, step.input.unwrap_or(Value::Null), Who::User));
             }
-            input.offer(self.said_in(step.asked.unwrap_or(Value::Null), Who::User));
+            input.offer(said_in(self.reader, step.asked.unwrap_or(Value::Null), Who::User));
         }
         for &place in agents.iter().take(1).chain(models.iter().rev()) {
             if output.is_text() {
@@ -758,39 +769,11 @@ impl<'a> Tree<'_, 'a> {
             }
             let Some(step) = steps(self, place) else { continue };
             if !step.is(Kind::Llm) {
-                output.offer(self.said_in(step.output.unwrap_or(Value::Null), Who::Assistant));
+                output.offer(said_in(self.reader, step.output.unwrap_or(Value::Null), Who::Assistant));
             }
-            output.offer(self.said_in(step.answered.unwrap_or(Value::Null), Who::Assistant));
+            output.offer(said_in(self.reader, step.answered.unwrap_or(Value::Null), Who::Assistant));
         }
         (input.0, output.0)
-    }
-
-    /// A text; of messages what was said last; of an object that holds one text, that; else what it is.
-    fn said_in(&self, value: Value<'a>, who: Who) -> Value<'a> {
-        let value = decode::decoded(self.reader, value);
-        match value {
-            Value::Null | Value::Array([]) | Value::Object([]) => return Value::Null,
-            Value::Text(text) if are_cut_off(text) => return Value::Null,
-            Value::Array(_) | Value::Object(_) => {}
-            other => return other,
-        }
-        let mut listener = Listener::default();
-        if messages::hear(self.reader, value, &mut listener).is_ok() {
-            let conversation = listener.finish();
-            let said = conversation.turns().last().map(|(turn, _)| match who {
-                Who::User => turn.input,
-                Who::Assistant => turn.output,
-            });
-            if let Some(said @ Value::Text(_)) = said {
-                return said;
-            }
-            return Value::Null;
-        }
-        if let Value::Object([Member { value: text @ Value::Text(_), .. }]) = value {
-            return *text;
-        }
-        let named = QUESTIONS.iter().find_map(|key| value.get(key));
-        named.filter(|text| matches!((who, text), (Who::User, Value::Text(_)))).unwrap_or(value)
     }
 
     fn span(&self, place: usize) -> Span<'a> {
@@ -875,6 +858,48 @@ impl<'a> Tree<'_, 'a> {
     }
 }
 
+/// What the user asked in a span, as turns are told apart by it.
+pub fn question<'a>(reader: Reader<'a>, step: &Step<'a>) -> Option<Text<'a>> {
+    let input = step.input.filter(|_| !step.is(Kind::Llm));
+    [input, step.asked].into_iter().flatten().find_map(|value| match said_in(reader, value, Who::User) {
+        Value::Text(text) => Some(text),
+        _ => None,
+    })
+}
+
+/// Are there several spans that are inside of none?
+pub fn has_several_roots<'r, 'a: 'r>(spans: impl Iterator<Item = &'r Recorded<'a>> + Clone) -> bool {
+    Nesting::new(parents(spans)).depths.iter().filter(|depth| **depth == 0).count() > 1
+}
+
+/// A text; of messages what was said last; of an object that holds one text, that; else what it is.
+fn said_in<'a>(reader: Reader<'a>, value: Value<'a>, who: Who) -> Value<'a> {
+    let value = decode::decoded(reader, value);
+    match value {
+        Value::Null | Value::Array([]) | Value::Object([]) => return Value::Null,
+        Value::Text(text) if are_cut_off(text) => return Value::Null,
+        Value::Array(_) | Value::Object(_) => {}
+        other => return other,
+    }
+    let mut listener = Listener::default();
+    if messages::hear(reader, value, &mut listener).is_ok() {
+        let conversation = listener.finish();
+        let said = conversation.turns().last().map(|(turn, _)| match who {
+            Who::User => turn.input,
+            Who::Assistant => turn.output,
+        });
+        if let Some(said @ Value::Text(_)) = said {
+            return said;
+        }
+        return Value::Null;
+    }
+    if let Value::Object([Member { value: text @ Value::Text(_), .. }]) = value {
+        return *text;
+    }
+    let named = QUESTIONS.iter().find_map(|key| value.get(key));
+    named.filter(|text| matches!((who, text), (Who::User, Value::Text(_)))).unwrap_or(value)
+}
+
 /// Under which of their arguments agents are asked.
 const QUESTIONS: &[&str] = &["task", "input", "question", "query", "prompt", "user_input", "message"];
 
@@ -951,10 +976,56 @@ fn put_after(requests: &mut [Request<'_>], partners: &[Option<usize>]) -> Vec<bo
 
 /// The calls that something told in an answer.
 #[derive(Default)]
-struct Heard<'a> {
-    calls: Vec<Span<'a>>,
+pub struct Heard<'a> {
+    pub calls: Vec<Span<'a>>,
     /// With what was asked before.
-    tells_past: bool,
+    pub tells_past: bool,
+    pub says_anything: bool,
+}
+
+/// What a span told in what it answered, or why that can't be read.
+pub fn heard_in_answer<'a>(
+    reader: Reader<'a>,
+    trace_id: Text<'a>,
+    name: Text<'a>,
+    step: &Step<'a>,
+) -> (Heard<'a>, Option<Error>) {
+    let Some(answered) = step.answered else { return Default::default() };
+    let listener = match hear(reader, (trace_id, name), "what the model answered", answered) {
+        Ok(listener) => listener,
+        Err(error) => return (Heard::default(), Some(error)),
+    };
+    let (says_anything, tells_past) = (!listener.is_empty(), listener.has_questions());
+    let conversation = listener.finish();
+    let of_last_turn = conversation.turns().last().map_or(&[][..], |(_, spans)| spans);
+    let calls = if step.is(Kind::Llm) { conversation.spans() } else { of_last_turn };
+    // A search in files that a provider makes is one of them.
+    let calls = calls.iter().filter(|span| matches!(span.kind, Kind::ToolCall | Kind::Retrieval)).copied();
+    (Heard { calls: calls.collect(), tells_past, says_anything }, None)
+}
+
+/// Messages of a span, which the ids of its trace and its name tell apart in an error.
+fn hear<'a>(
+    reader: Reader<'a>,
+    (trace_id, name): (Text<'a>, Text<'a>),
+    what: &str,
+    messages: Value<'a>,
+) -> Result<Listener<'a>, Error> {
+    let mut listener = Listener::default();
+    let messages = decode::decoded(reader, messages);
+    match messages {
+        Value::Text(text) if are_cut_off(text) => Err(Error::value("messages that are cut off")),
+        Value::Object(_) | Value::Array(_) => messages::hear(reader, messages, &mut listener),
+        _ => Ok(()),
+    }
+    .map_err(|error| {
+        let shown = |text| show::in_a_sentence(&show::storable(text));
+        error.inside(&format!("trace {:?}, span {:?}, {what}: ", shown(trace_id), shown(name)))
+    })?;
+    if let Value::Text(text) = messages {
+        listener.said(Some(text));
+    }
+    Ok(listener)
 }
 
 /// What Python's times tell apart.
