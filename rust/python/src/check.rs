@@ -86,8 +86,7 @@ impl ToolCheck {
     /// One row for each request; what is wrong with a request is its row's error.
     fn check_many(&self, requests: &Bound<'_, PyTuple>) -> PyResult<CheckBatch> {
         let py = requests.py();
-        let pool = (requests.len() >= FEWEST_SHARED).then(|| threads(0)).transpose();
-        let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let pool = (requests.len() >= FEWEST_SHARED).then(|| threads(0)).transpose()?;
         let reports = match (&pool, texts(requests)) {
             (Some(pool), Some(texts)) => self.check_texts(py, pool, &texts)?,
             (pool, _) => self.check_objects(pool.as_deref(), requests)?,

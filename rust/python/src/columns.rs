@@ -22,7 +22,7 @@ use pyo3::{
 use pyo3_arrow::{error::PyArrowResult, ffi::to_array_pycapsules};
 use rayon::prelude::*;
 
-use crate::store::shares;
+use crate::{store::shares, threads::threads};
 
 /// The spans of traces, in parts of so many traces.
 #[pyclass(module = "callmatch._core")]
@@ -102,7 +102,8 @@ impl SpanColumns {
         }
         self.next = traces.end;
         py.check_signals()?;
-        let columns = py.detach(|| self.part(traces));
+        let pool = threads(0)?;
+        let columns = py.detach(|| pool.install(|| self.part(traces)));
         let part = PyDict::new(py);
         for (name, cells) in columns {
             part.set_item(name, SpanColumn { cells })?;

@@ -36,7 +36,7 @@ use pyo3::{
 };
 use rayon::prelude::*;
 
-use crate::{batch::Batch, columns::SpanColumns, errors, trace, trajectory::Trajectory, write};
+use crate::{batch::Batch, columns::SpanColumns, errors, threads::threads, trace, trajectory::Trajectory, write};
 
 /// How often signals are looked at.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -165,10 +165,9 @@ impl TraceStore {
         let counted = RecordedAs::counted(calls).map_err(|error| errors::to_python(py, &error))?;
         let scoring = Scoring { store: self.store(py)?, options: trajectory.options, counted };
         py.check_signals()?;
-        let parts = py.detach(|| {
-            let parts = rows.par_chunks(A_THREADS_SHARE).map(|rows| scoring.rows(rows));
-            parts.collect::<Vec<_>>()
-        });
+        let parts = rows.par_chunks(A_THREADS_SHARE).map(|rows| scoring.rows(rows));
+        let pool = threads(0)?;
+        let parts = py.detach(|| pool.install(|| parts.collect::<Vec<_>>()));
         let options = trajectory.options;
         let rows = parts.into_iter().flatten().collect();
         Ok(Batch { options, file: None, rows, by: Arc::default(), bytes_read: 0 })
@@ -201,7 +200,9 @@ impl TraceStore {
         };
         let all = start..stop.min(store.entries.len());
         py.check_signals()?;
-        let parts: Vec<Vec<Outline>> = py.detach(|| shares(all).into_par_iter().map(outlines).collect());
+        let parts = shares(all).into_par_iter().map(outlines);
+        let pool = threads(0)?;
+        let parts: Vec<Vec<Outline>> = py.detach(|| pool.install(|| parts.collect()));
         Ok(parts.into_iter().flatten().collect())
     }
 

@@ -14,7 +14,7 @@ use callmatch_core::{
     value::Value,
 };
 use pyo3::{
-    exceptions::{PyException, PyRuntimeError},
+    exceptions::PyException,
     prelude::*,
     pybacked::{PyBackedBytes, PyBackedStr},
     types::{PyBytes, PyString, PyTuple},
@@ -75,8 +75,7 @@ impl Trajectory {
     /// One row for each pair of lists; what is wrong with a row is that row's error.
     fn evaluate_batch(&self, tool_calls: &Bound<'_, PyTuple>, expected: &Bound<'_, PyTuple>) -> PyResult<Batch> {
         let py = tool_calls.py();
-        let pool = (tool_calls.len() >= FEWEST_SHARED).then(|| threads(0)).transpose();
-        let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let pool = (tool_calls.len() >= FEWEST_SHARED).then(|| threads(0)).transpose()?;
         let reports = match (&pool, texts(tool_calls), texts(expected)) {
             (Some(pool), Some(actual), Some(expected)) => self.score_texts(py, pool, &actual, &expected)?,
             (pool, ..) => self.score_objects(pool.as_deref(), tool_calls, expected)?,

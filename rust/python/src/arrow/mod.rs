@@ -253,7 +253,7 @@ impl Scored {
             };
             starts.iter().map(one).collect::<Result<Vec<_>, ArrowError>>()?
         } else {
-            let pool = threads(self.threads).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+            let pool = threads(self.threads)?;
             let one = |start: &usize| {
                 let part = part(*start);
                 let rows = (0..part.num_rows()).into_par_iter().with_min_len(SHARE);

@@ -27,7 +27,7 @@ use callmatch_core::{
 };
 use pyo3::{intern, prelude::*, pybacked::PyBackedBytes};
 use pyo3_arrow::{PyRecordBatchReader, input::AnyRecordBatch};
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
+use rayon::{ThreadPool, prelude::*};
 
 use super::{ROWS, columns, values};
 use crate::{errors, trajectory::Trajectory};
@@ -78,8 +78,7 @@ pub fn score_spans(
     let columns = columns::Wanted::named(&columns).map_err(failed)?;
     let counted = RecordedAs::counted(calls).map_err(failed)?;
     let has_sessions = by == "conversation_id";
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| failed(Error::value(error.to_string())))?;
+    let pool = crate::threads::threads(threads)?;
     let expected = match expected {
         Expected::Texts(texts) => texts
             .into_iter()
