@@ -35,6 +35,13 @@ pub struct SpanColumns {
     next: usize,
 }
 
+/// Columns of some traces.
+struct Read {
+    columns: Columns,
+    /// The place of each trace, and its rows.
+    traces: Vec<(usize, Range<usize>)>,
+}
+
 impl SpanColumns {
     pub fn new(store: Arc<Store>, kept: Option<Kept>, of: Of, size: usize) -> Self {
         SpanColumns { store, kept, of, size: size.max(1), next: 0 }
@@ -47,9 +54,8 @@ impl SpanColumns {
         let runs = unknown.chunk_by(|one, other| one + 1 == *other);
         let runs = runs.filter_map(|run| Some(shares(*run.first()?..*run.last()? + 1))).flatten();
         let runs: Vec<Range<usize>> = runs.collect();
-        let read: Vec<(Columns, Vec<(usize, Range<usize>)>)> =
-            runs.into_par_iter().map(|traces| self.read(traces)).collect();
-        let again = read.iter().flat_map(|(columns, traces)| {
+        let read: Vec<Read> = runs.into_par_iter().map(|traces| self.read(traces)).collect();
+        let again = read.iter().flat_map(|Read { columns, traces }| {
             traces.iter().map(move |(place, rows)| Rows { place: *place, columns, rows: rows.clone() })
         });
         let mut all: Vec<Rows<'_>> = traces.filter_map(known).chain(again).collect();
@@ -66,15 +72,14 @@ impl SpanColumns {
         numbers.into_iter().chain(texts.collect::<Vec<_>>()).collect()
     }
 
-    /// Columns of some traces, and which rows each of them has.
-    fn read(&self, traces: Range<usize>) -> (Columns, Vec<(usize, Range<usize>)>) {
-        let (mut columns, mut rows) = (Columns::new(self.of), Vec::with_capacity(traces.len()));
+    fn read(&self, traces: Range<usize>) -> Read {
+        let mut read = Read { columns: Columns::new(self.of), traces: Vec::with_capacity(traces.len()) };
         self.store.load(traces, |place, trace| {
             if let Ok(trace) = trace {
-                rows.push((place, columns.push(trace)));
+                read.traces.push((place, read.columns.push(trace)));
             }
         });
-        (columns, rows)
+        read
     }
 }
 

@@ -175,6 +175,9 @@ impl Layout {
     }
 }
 
+/// What can be read again and again, and what of it could not be unpacked.
+type Unpacked = (Bytes, Vec<Error>);
+
 /// Opens files, step by step, so that whoever waits can look at signals.
 pub struct Opener {
     inputs: std::vec::IntoIter<Input>,
@@ -188,7 +191,7 @@ pub struct Opener {
     /// What was unpacked, one after the other.
     spool: Option<Arc<File>>,
     /// What is unpacked by a thread, which may have to wait for it.
-    unpacking: Option<(Input, Receiver<io::Result<(Bytes, Vec<Error>)>>)>,
+    unpacking: Option<(Input, Receiver<io::Result<Unpacked>>)>,
 }
 
 impl Opener {
@@ -247,7 +250,7 @@ impl Opener {
     }
 
     /// A file that can be read again and again. `is_plain`: it is the file itself.
-    fn add(&mut self, input: Input, bytes: io::Result<(Bytes, Vec<Error>)>, is_plain: bool) -> io::Result<()> {
+    fn add(&mut self, input: Input, bytes: io::Result<Unpacked>, is_plain: bool) -> io::Result<()> {
         let shown = show::plain(Text::from(&*input.name));
         let of_file = |error: &dyn std::fmt::Display| format!("{shown}: {error}");
         let mut problems = Vec::new();
@@ -287,12 +290,7 @@ impl Opener {
     }
 }
 /// Write what a source holds, or an archive, behind all that was unpacked before.
-fn unpacked_to(
-    spool: &Arc<File>,
-    path: &Path,
-    progress: Progress,
-    archive: Option<File>,
-) -> io::Result<(Bytes, Vec<Error>)> {
+fn unpacked_to(spool: &Arc<File>, path: &Path, progress: Progress, archive: Option<File>) -> io::Result<Unpacked> {
     let mut file = &**spool;
     let start = file.seek(SeekFrom::End(0))?;
     let mut writer = BufWriter::with_capacity(1 << 16, file);
