@@ -120,8 +120,6 @@ pub struct Facts<'a> {
     pub calls: &'a [Call<'a>],
     pub leaves: &'a [Leaf<'a>],
     pub nodes: &'a [Node<'a>],
-    /// The words of keys, by `words_id`.
-    pub words: &'a [&'a [&'a str]],
     /// In the order of their leaves.
     pub facts: &'a [Fact<'a>],
     pub index: Index<'a>,

@@ -92,7 +92,7 @@ pub fn facts<'a>(request: &Request<'a>, outcomes: &[Outcome], settings: &Setting
     let nodes = out.nodes.into_bump_slice();
     let facts = out.typist.facts.into_bump_slice();
     let index = Index::new(facts, bump);
-    Facts { calls: request.calls, leaves, nodes, words: out.keys.words(), facts, index, cut }
+    Facts { calls: request.calls, leaves, nodes, facts, index, cut }
 }
 
 fn scalars(value: Value<'_>, levels: usize) -> usize {

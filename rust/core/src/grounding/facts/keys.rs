@@ -136,8 +136,6 @@ pub struct Keys<'a, 's> {
     by_name: HashMap<&'a str, usize>,
     /// The one that was asked for last.
     last: usize,
-    /// The words of keys by their ids.
-    words: Vec<&'a [&'a str]>,
     ids: HashMap<&'a [&'a str], u32>,
     settings: &'s Settings,
     bump: &'a Bump,
@@ -145,15 +143,7 @@ pub struct Keys<'a, 's> {
 
 impl<'a, 's> Keys<'a, 's> {
     pub fn new(settings: &'s Settings, bump: &'a Bump) -> Self {
-        Keys {
-            known: Vec::new(),
-            by_name: HashMap::default(),
-            last: 0,
-            words: vec![&[]],
-            ids: HashMap::default(),
-            settings,
-            bump,
-        }
+        Keys { known: Vec::new(), by_name: HashMap::default(), last: 0, ids: HashMap::default(), settings, bump }
     }
 
     /// A key and its name in UTF-8.
@@ -182,11 +172,6 @@ impl<'a, 's> Keys<'a, 's> {
         self.known.get(place).map_or((name, &Key::NONE), |known| (known.name, known.key))
     }
 
-    /// The words of all keys, by their ids.
-    pub fn words(&self) -> &'a [&'a [&'a str]] {
-        self.bump.alloc_slice_copy(&self.words)
-    }
-
     fn read(&mut self, key: &'a str) -> Key<'a> {
         let read = spelled(key, |spelled| {
             let words = spelled.words.iter().map(|word| &*self.bump.alloc_str(word));
@@ -204,13 +189,8 @@ impl<'a, 's> Keys<'a, 's> {
     }
 
     fn id(&mut self, words: &'a [&'a str]) -> u32 {
-        if words.is_empty() {
-            return 0;
-        }
-        *self.ids.entry(words).or_insert_with(|| {
-            self.words.push(words);
-            self.words.len() as u32 - 1
-        })
+        let next = self.ids.len() as u32 + 1;
+        if words.is_empty() { 0 } else { *self.ids.entry(words).or_insert(next) }
     }
 }
 
@@ -398,6 +378,50 @@ mod tests {
             ("in_stock?", &["in", "stock"]),
         ] {
             assert_eq!(words(key, &bump), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_in_whatever_order_and_storage_it_comes() {
+        let bump = Bump::new();
+        let settings = Settings::default();
+        let mut keys = Keys::new(&settings, &bump);
+        let in_order = ["main", "temp_c", "main", "wind", "größe", "temp_c", "tempC"];
+        let mut read = |name: &'static str| {
+            let (found, key) = keys.get(Text::from(name));
+            assert_eq!((found, key.words), (name, words(name, &bump)));
+            key.words_id
+        };
+        // Twice, so that each is found by the one before it; and the other way round, so that none is.
+        let first = in_order.map(&mut read);
+        assert_eq!(in_order.map(&mut read), first);
+        let mut backwards = in_order;
+        backwards.reverse();
+        let mut ids = backwards.map(&mut read);
+        ids.reverse();
+        assert_eq!(ids, first);
+        // The same words are the same, however they are written, and others are not.
+        assert_eq!((first[1], first[0] == first[3]), (first[6], false));
+        assert_eq!(keys.get(Text::Latin1(b"gr\xf6\xdfe")).1.words_id, first[4]);
+    }
+
+    #[test]
+    fn a_hint_overrules_what_a_key_says_of_its_unit() {
+        let bump = Bump::new();
+        let hinted = Settings {
+            unit_hints: [("revenue_musd".to_owned(), "EUR".to_owned())].into_iter().collect(),
+            ignore_keys: vec!["temp_c".to_owned()],
+            ..Settings::default()
+        };
+        // One after the other in one thread, which remembers keys, and not what settings say of them.
+        for settings in [&Settings::default(), &hinted, &Settings::default()] {
+            let is_hinted = !settings.unit_hints.is_empty();
+            let mut keys = Keys::new(settings, &bump);
+            let revenue = keys.get(Text::from("revenue_musd")).1;
+            let code = if is_hinted { "EUR" } else { "USD" };
+            assert!(matches!(revenue.unit, Some(Unit::Currency { code: found, .. }) if found == code));
+            assert_eq!((revenue.hinted, revenue.traits.has(Traits::MILLIONS)), (is_hinted, !is_hinted));
+            assert_eq!(keys.get(Text::from("temp_c")).1.traits.has(Traits::IGNORED), is_hinted);
         }
     }
 

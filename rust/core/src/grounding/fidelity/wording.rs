@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use foldhash::{HashMap, HashMapExt};
+
 use super::lexicon::{hash, hash_of};
 use crate::grounding::scan::{Run, Scan, TokenKind};
 
@@ -12,13 +14,15 @@ pub struct Word<'a> {
     pub token: u32,
     pub capital: bool,
     hash: u64,
+    /// Where the same word stands next.
+    next: Option<u32>,
 }
 
 #[derive(Debug)]
 pub struct Wording<'a> {
     pub words: Vec<Word<'a>>,
-    /// In the order of the hashes.
-    places: Vec<(u64, u32)>,
+    /// Where each word stands first, by its hash.
+    firsts: HashMap<u64, u32>,
 }
 
 impl<'a> Wording<'a> {
@@ -32,29 +36,24 @@ impl<'a> Wording<'a> {
             let mut add = |part: &'a str| {
                 let capital = part.chars().next().is_some_and(char::is_uppercase);
                 let lower = lower_case(part);
-                words.push(Word { hash: hash(&lower), lower, token: index as u32, capital });
+                words.push(Word { hash: hash(&lower), lower, token: index as u32, capital, next: None });
             };
             match text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 true => add(text),
                 false => parts(text).for_each(add),
             }
         }
-        let mut places: Vec<(u64, u32)> =
-            words.iter().enumerate().map(|(index, word)| (word.hash, index as u32)).collect();
-        places.sort_unstable();
-        Wording { words, places }
+        let mut firsts = HashMap::with_capacity(words.len());
+        for (index, word) in words.iter_mut().enumerate().rev() {
+            word.next = firsts.insert(word.hash, index as u32);
+        }
+        Wording { words, firsts }
     }
 
     /// Where a word stands, in order.
     pub fn places(&self, lower: &str) -> impl Iterator<Item = usize> {
-        let hash = hash(lower);
-        let first = self.places.partition_point(|(known, _)| *known < hash);
-        self.places
-            .get(first..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(move |(known, _)| *known == hash)
-            .map(|(_, index)| *index as usize)
+        let first = self.firsts.get(&hash(lower)).copied();
+        std::iter::successors(first, |place| self.words.get(*place as usize)?.next).map(|place| place as usize)
     }
 
     /// Is the first word of this text, whatever its case, anywhere in the answer? Most texts of results are not, and need no closer look.
@@ -72,7 +71,7 @@ impl<'a> Wording<'a> {
     }
 
     fn has(&self, hash: u64) -> bool {
-        self.places.binary_search_by_key(&hash, |(known, _)| *known).is_ok()
+        self.firsts.contains_key(&hash)
     }
 
     /// Do these words, in lower case, stand here one after the other?
