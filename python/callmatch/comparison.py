@@ -187,7 +187,7 @@ def compare(before: Run, after: Run, *, by: str | Sequence[str] = "id") -> Compa
         >>> found.changes
         [Change(id='c', before='passed', after='failed', reason=None)]
     """
-    columns = [by] if isinstance(by, str) else list(by)
+    columns = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
     if not columns or not all(isinstance(column, str) for column in columns):
         raise InvalidType(f"by: expected the name of a column, or several, got {by!r}", "by")
     known: dict[Key, str | None] = {}
