@@ -311,6 +311,31 @@ def test_values_of_columns_of_any_type(kind):
     assert {key: group.rows for key, group in of_table(table, ["cell"]).items()} == right
 
 
+def test_rows_in_memory_are_grouped_by_columns_of_values():
+    scores = score(ROWS)
+    assert scores.summaries({"model": GROUPS, "number": NUMBERS}) == of_table(table_of())
+    assert scores.summaries({}).total == scores.summary()
+    cells = [1, 1.0, True, "1", None, math.nan, "null", "\ud800", {"a": [1]}, (1, 2), "[1]"]
+    groups = score(ROWS[: len(cells)]).summaries({"cell": iter(cells)})
+    assert {key[0]: group.rows for key, group in groups.items()} == {
+        "1": 2,
+        "1.0": 1,
+        "true": 1,
+        None: 2,
+        "null": 1,
+        "\\ud800": 1,
+        '{"a": [1]}': 1,
+        "[1, 2]": 1,
+        "[1]": 1,
+    }
+    few = score(ROWS[:2])
+    for bad in (["model"], {"model": "xy"}, {5: [1, 2]}, {"model": 5}, {"model": [1, {1}]}):
+        with pytest.raises(InvalidType, match="group_by"):
+            few.summaries(bad)
+    with pytest.raises(InvalidInput, match="model has 3 values for 2 rows"):
+        few.summaries({"model": [1, 2, 3]})
+
+
 def test_a_value_that_can_not_be_read_costs_the_groups_and_not_the_rows():
     table = table_of(ROWS[:3]).append_column("cell", pa.array([b"x", b"\xff", b"x"]))
     summaries = of_table(table, ["cell"])

@@ -237,9 +237,8 @@ KINDS = {
 def _twice(side: str, run: Run, columns: Sequence[str], key: Key) -> InvalidInput:
     name = _name(run, side)
     what = ", ".join(columns)
-    return InvalidInput(
-        _core.printable(f"{name}: two rows have the {what} {_told(key)}, so none can be told apart"), "by"
-    )
+    hint = "other columns may tell them apart (by)"
+    return InvalidInput(_core.printable(f"{name}: two rows have the {what} {_told(key)}; {hint}"), "by")
 
 
 def _told(key: Key) -> str:
