@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from callmatch import _core
+from callmatch.errors import InvalidInput, InvalidType
 from callmatch.summaries import Summaries, Summary
 
 if TYPE_CHECKING:
@@ -145,6 +146,42 @@ class Scores:
         """The counts by verdict, the means over the rows that passed or failed, and what fails most."""
         return self.summaries().total
 
-    def summaries(self) -> Summaries:
-        """The same, in groups too: of rows of files, by the fields that `evaluate_file` was told to group by."""
-        return Summaries._of(self._batch.summaries())
+    def summaries(self, group_by: Mapping[str, Iterable[object]] | None = None) -> Summaries:
+        """The same, in groups too.
+
+        Args:
+            group_by: By which values: a column for each name, as long as this. None for the fields of records that
+                `evaluate_file` was told to group by.
+
+        Raises:
+            InvalidInput: A column that is not as long as this, or holds what has no JSON value.
+            InvalidType: No columns.
+
+        Examples:
+            >>> from callmatch.metrics import ToolCallTrajectory
+            >>> made, wanted = [[{"name": "search"}], [], []], [[{"name": "search"}]] * 3
+            >>> scores = ToolCallTrajectory().evaluate_batch(tool_calls=made, expected_tool_calls=wanted)
+            >>> by_model = scores.summaries({"model": ["large", "large", "small"]})
+            >>> {model: summary.pass_rate for (model,), summary in by_model.items()}
+            {'large': 0.5, 'small': 0.0}
+        """
+        if group_by is None:
+            return Summaries._of(self._batch.summaries())
+        if not isinstance(group_by, Mapping):
+            raise InvalidType(f"group_by: expected columns by name, got {type(group_by).__name__}", "group_by")
+        columns: list[tuple[str, list[object]]] = []
+        for name, cells in group_by.items():
+            if (
+                not isinstance(name, str)
+                or isinstance(cells, (str, bytes, Mapping, Set))
+                or not isinstance(cells, Iterable)
+            ):
+                raise InvalidType(
+                    f"group_by: expected a name and a column of values, got {name!r}: {cells!r}", "group_by"
+                )
+            columns.append((name, list(cells)))
+            if len(columns[-1][1]) != len(self):
+                raise InvalidInput(
+                    f"group_by: {name} has {len(columns[-1][1])} values for {len(self)} rows", "group_by"
+                )
+        return Summaries._of(self._batch.summaries(columns))

@@ -187,7 +187,7 @@ def compare(before: Run, after: Run, *, by: str | Sequence[str] = "id") -> Compa
         >>> found.changes
         [Change(id='c', before='passed', after='failed', reason=None)]
     """
-    columns = [by] if isinstance(by, str) else list(by)
+    columns = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
     if not columns or not all(isinstance(column, str) for column in columns):
         raise InvalidType(f"by: expected the name of a column, or several, got {by!r}", "by")
     known: dict[Key, str | None] = {}
@@ -237,9 +237,8 @@ KINDS = {
 def _twice(side: str, run: Run, columns: Sequence[str], key: Key) -> InvalidInput:
     name = _name(run, side)
     what = ", ".join(columns)
-    return InvalidInput(
-        _core.printable(f"{name}: two rows have the {what} {_told(key)}, so none can be told apart"), "by"
-    )
+    hint = "other columns may tell them apart (by)"
+    return InvalidInput(_core.printable(f"{name}: two rows have the {what} {_told(key)}; {hint}"), "by")
 
 
 def _told(key: Key) -> str:

@@ -170,9 +170,9 @@ pub struct Counts {
 
 impl Counts {
     pub fn add(&mut self, other: Counts) {
-        self.matched += other.matched;
-        self.made += other.made;
-        self.expected += other.expected;
+        self.matched = self.matched.saturating_add(other.matched);
+        self.made = self.made.saturating_add(other.made);
+        self.expected = self.expected.saturating_add(other.expected);
     }
 
     /// The share of the calls made that were expected.

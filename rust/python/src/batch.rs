@@ -4,24 +4,26 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use callmatch_core::{
+    error::Error,
     json,
     options::{ArgumentMode, DifferenceKind, MatchMode, Options, Verdict},
     reason,
     report::{Counts, Difference, Part, Report},
     score::{Id, Row},
     show::Shown,
-    summary,
-    value::MAX_DEPTH,
+    summary::{self, Key},
+    text::Text,
+    value::{MAX_DEPTH, Value},
 };
 use pyo3::{
     exceptions::PyIndexError,
     intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
+    types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 
-use crate::{summary::Summaries, write};
+use crate::{errors, files::check_fields, read, summary::Summaries, write};
 
 /// The columns, in the order in which they are written to files.
 pub const COLUMNS: &[&str] = &[
@@ -108,11 +110,30 @@ impl Batch {
         }
     }
 
-    /// The rows summed up, in groups too where they were read with fields to group by.
-    fn summaries(&self) -> Summaries {
-        let mut summaries = summary::Summaries::new(self.by.clone());
-        self.rows.iter().for_each(|row| summaries.add(&row.group, &row.report));
-        Summaries(summaries)
+    /// The rows summed up, in groups too where they were read with fields to group by, or where there are columns of values
+    /// to group by, each with its name.
+    #[pyo3(signature = (group_by = None))]
+    fn summaries(&self, py: Python<'_>, group_by: Option<Vec<(String, Bound<'_, PyList>)>>) -> PyResult<Summaries> {
+        let Some(columns) = group_by else {
+            let mut summaries = summary::Summaries::new(self.by.clone());
+            self.rows.iter().for_each(|row| summaries.add(&row.group, &row.report));
+            return Ok(Summaries(summaries));
+        };
+        let (by, columns): (Vec<String>, Vec<_>) = columns.into_iter().unzip();
+        check_fields(py, &by)?;
+        let mut summaries = summary::Summaries::new(by.into());
+        let mut key = Key::default();
+        for (place, row) in self.rows.iter().enumerate() {
+            key.clear();
+            for (name, column) in summaries.by().iter().zip(&columns) {
+                let cell = cell_key(&column.get_item(place)?)?.map_err(|error| {
+                    errors::to_python(py, &error.at_index(place).at_key(name.as_str().into()).at_key("group_by".into()))
+                })?;
+                key.append(&cell);
+            }
+            summaries.add(key.as_bytes(), &row.report);
+        }
+        Ok(Summaries(summaries))
     }
 }
 
@@ -124,6 +145,23 @@ impl Batch {
     ) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.rows.iter().map(|row| of(&row.report)))
     }
+}
+
+/// A value to group by. What data frames have in the place of null is null.
+fn cell_key(cell: &Bound<'_, PyAny>) -> PyResult<Result<Key, Error>> {
+    if let Ok(text) = cell.cast::<PyString>() {
+        let Ok(text) = text.to_str() else {
+            let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+            return Ok(Ok(Key::of(Value::Text(Text::Utf8(bytes.cast::<PyBytes>()?.as_bytes())))));
+        };
+        return Ok(Ok(Key::of(Value::Text(Text::from(text)))));
+    }
+    read::with_messages(cell, |value, _| {
+        Ok(match value {
+            Value::Float(float) if float.is_nan() => Key::of(Value::Null),
+            value => Key::of(value),
+        })
+    })
 }
 
 pub struct IdObject<'r>(pub &'r Id);

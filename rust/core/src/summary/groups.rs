@@ -19,6 +19,13 @@ const MOST_BYTES: usize = 64 << 20;
 pub struct Key(Vec<u8>);
 
 impl Key {
+    /// Of one field.
+    pub fn of(value: Value<'_>) -> Self {
+        let mut key = Key::default();
+        key.push(value);
+        key
+    }
+
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -34,6 +41,11 @@ impl Key {
                 self.push_text(json.as_bytes());
             }
         }
+    }
+
+    /// The values of another key after these.
+    pub fn append(&mut self, other: &Key) {
+        self.0.extend_from_slice(&other.0);
     }
 
     fn push_text(&mut self, text: &[u8]) {

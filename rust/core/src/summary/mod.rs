@@ -56,11 +56,14 @@ impl Summary {
     }
 
     pub fn merge(&mut self, other: &Summary) {
-        let add = |sums: &mut [u64], counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        // No count of rows gets so large; what another process handed over may be.
+        let add = |sums: &mut [u64], counts: &[u64]| {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+        };
         add(&mut self.verdicts, &other.verdicts);
         add(&mut self.kinds, &other.kinds);
         self.calls.add(other.calls);
-        self.shares.iter_mut().zip(other.shares).for_each(|(sum, share)| *sum += share);
+        self.shares.iter_mut().zip(other.shares).for_each(|(sum, share)| *sum = sum.saturating_add(share));
         self.failing.merge(&other.failing);
     }
 
@@ -75,7 +78,7 @@ impl Summary {
     }
 
     fn judged(&self) -> u64 {
-        self.count(Verdict::Passed) + self.count(Verdict::Failed)
+        self.count(Verdict::Passed).saturating_add(self.count(Verdict::Failed))
     }
 
     /// The means of precision, recall and F1 over the rows that passed or failed.
@@ -133,7 +136,7 @@ impl Summary {
         }
         for (name, rows, arguments) in tools.into_iter().flatten() {
             failing.count(&name, |tool| {
-                tool.rows += rows;
+                tool.rows = tool.rows.saturating_add(rows);
                 arguments.iter().map(|(path, rows)| tool.count(path, *rows)).sum()
             });
         }
@@ -179,7 +182,7 @@ impl Failing {
         let Some(tools) = &other.tools else { return self.give_up() };
         for (name, more) in tools {
             self.count(name, |tool| {
-                tool.rows += more.rows;
+                tool.rows = tool.rows.saturating_add(more.rows);
                 more.arguments.iter().map(|(path, rows)| tool.count(path, *rows)).sum()
             });
         }
@@ -213,7 +216,7 @@ impl Tool {
     fn count(&mut self, path: &str, rows: u64) -> usize {
         match self.arguments.get_mut(path) {
             Some(known) => {
-                *known += rows;
+                *known = known.saturating_add(rows);
                 0
             }
             None => {
