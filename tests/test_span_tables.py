@@ -275,6 +275,48 @@ def test_attributes_in_every_form():
         same_as_files(swapped(table, "attributes", column), expected)
 
 
+def odd(count):
+    """Columns of what nobody would expect there."""
+    each = range(count)
+    yield pa.nulls(count)
+    yield pa.array([float("nan") if place % 2 else 1.5 for place in each])
+    yield pa.array([place % 2 == 0 for place in each])
+    yield pa.array([None if place % 2 else "x" for place in each])
+    yield pa.array(['{"a": [1, {"b"'] * count)
+    yield pa.array(['{"a": [1, {"b": null}]}'] * count)
+    yield pa.array([[1, 2]] * count)
+    yield pa.array([{"a": 1, "b": None}] * count)
+    yield pa.array([b"\xff\xfe"] * count)
+    yield pa.array([b"12345678"] * count)
+    yield pa.array([1_767_268_800 + place for place in each], pa.timestamp("s"))
+    yield pa.array([253_402_300_800 + place for place in each], pa.timestamp("s"))
+    yield pa.array([decimal.Decimal("1.50")] * count)
+    yield pa.array([[(1, "v"), (1, "w")]] * count, pa.map_(pa.int64(), pa.string()))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_columns_of_other_types_are_read_as_a_file_would_be(name):
+    make, profile = PROFILES[name]
+    table, expected = make(hexed(BY_HAND)), expectations(hexed(BY_HAND), prefix_of(name))
+    exact = ToolCallTrajectory(match="exact")
+    compared = 0
+    for column in table.column_names:
+        for other in odd(table.num_rows):
+            changed = swapped(table, column, other)
+            scores = pa.table(exact.evaluate_spans(changed, expected, profile=profile))
+            try:
+                traces = callmatch.read(changed, format=profile)
+            except InvalidInput:  # nothing in it could be read
+                assert {*scores["verdict"].to_pylist()} == {"error"}
+                continue
+            parts = list(exact.evaluate_traces(traces, expected))
+            for field in ("verdict", "made", "reason"):
+                assert scores[field].to_pylist() == [cell for part in parts for cell in getattr(part, field)], column
+            assert scores["trace_id"].to_pylist() == [id for part in parts for id in part.id], (column, other.type)
+            compared += 1
+    assert compared > 60
+
+
 def test_ids_of_every_type():
     spans = hexed(BY_HAND)
     ids = sorted({span.trace for span in spans})
@@ -479,8 +521,8 @@ def test_tables_that_are_not_known():
         scored(pa.table({"context.trace_id": ["a"], "span_ids": ["b"], "name": ["c"]}), {})
     assert str(caught.value) == (
         "these are the columns of no table of spans that is known; the nearest is phoenix, which has context.span_id "
-        'or span_id too (did you mean "span_ids"?); the table has context.trace_id, span_ids, name; known are tables of '
-        "phoenix, clickhouse, otel_table, logfire, langfuse, langsmith, mlflow, adk_bigquery"
+        'or span_id too (did you mean "span_ids"?); the table has context.trace_id, span_ids, name; known are tables '
+        "of phoenix, clickhouse, otel_table, logfire, langfuse, langsmith, mlflow, adk_bigquery"
     )
     with pytest.raises(InvalidInput, match="columns of no table of spans that is known; the table has x; known are"):
         scored(pa.table({"x": [1]}), {})
