@@ -11,6 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
+import callmatch
+from callmatch import _core
+from callmatch.metrics import ToolCallTrajectory
+
 START = 1_767_268_800_000_000_000
 """Noon of the first of January 2026, in nanoseconds."""
 
@@ -425,3 +429,84 @@ PROFILES = {
     "adk_bigquery": (adk_bigquery, "adk_bigquery"),
 }
 """What makes tables in the columns of each store, and the profile that these are."""
+
+
+# What comes of them
+
+NAMES = [name for name in _core.SCORE_COLUMNS if name not in ("error", "f1")]
+"""What is compared: errors name rows in their own way."""
+
+
+def scored(table, expected, metric=None, **options):
+    return pa.table((metric or ToolCallTrajectory()).evaluate_spans(table, expected, **options))
+
+
+def through_files(metric, table, expected, by="trace_id"):
+    """What comes of the way through `callmatch.read`."""
+    columns = {by: [], **{name: [] for name in NAMES}}
+    traces = callmatch.read(table)
+    for scores in metric.evaluate_traces(traces, expected, by=by):
+        columns[by] += scores.id
+        for name in NAMES:
+            columns[name] += getattr(scores, name)
+    return columns, traces
+
+
+def same_as_files(table, expected, metric=None, by="trace_id", **options):
+    metric = metric or ToolCallTrajectory()
+    scores = metric.evaluate_spans(table, expected, by=by, **options)
+    columns, traces = through_files(metric, table, expected, by)
+    assert pa.table(scores).select(list(columns)).to_pydict() == columns
+    return scores, columns, traces
+
+
+def expectations(spans, prefix=""):
+    """For each trace the calls that its tools made, and often others."""
+    rng, made = random.Random(5), {}
+    for span in sorted(spans, key=lambda span: (span.start, span.id)):
+        calls = made.setdefault(prefix + span.trace, [])
+        if span.kind == "TOOL":
+            calls.append({"name": span.name, **({"arguments": span.arguments} if span.arguments else {})})
+    for calls in made.values():
+        if rng.random() < 0.4 and calls:
+            calls.pop()
+        if rng.random() < 0.2:
+            calls.append({"name": "other"})
+    unexpected = dict.fromkeys(list(made)[::9])
+    return {**made, **unexpected, "nobody": []}
+
+
+def prefix_of(name):
+    return "tr-" if name == "mlflow" else ""
+
+
+def desk(trace, *, executed, asked, text=None):
+    """A trace of an agent with a model and tools."""
+    root = Made(f"{trace}0", trace, None, "AGENT", "desk", 0, 100, question="Q")
+    calls = [(f"call_{place}", name, {"order": place}) for place, name in enumerate(asked)]
+    model = Made(f"{trace}1", trace, root.id, "LLM", "chat", 1, 5, calls=calls, text=text, question="Q")
+    tools = [
+        Made(f"{trace}{place + 2}", trace, root.id, "TOOL", name, 10 + place, 12 + place, {"order": place}, call_id)
+        for place, (call_id, name, _) in enumerate(calls)
+        if name in executed
+    ]
+    return [root, model, *tools]
+
+
+A, B, C, D = ("a" * 31 + str(number) for number in range(4))
+BY_HAND = [
+    *desk(A, executed=["lookup", "refund"], asked=["lookup", "refund"]),
+    *desk(B, executed=["lookup"], asked=["lookup", "refund"]),
+    *desk(C, executed=[], asked=[], text="Nothing to do."),
+    *desk(D, executed=["ask"], asked=["ask"]),
+]
+
+
+def hexed(spans):
+    """With ids that are hex of the right length, as what has bytes for ids needs."""
+    ids = {span.id: f"{number + 1:016x}" for number, span in enumerate(spans)}
+    return [Made(**{**vars(span), "id": ids[span.id], "parent": span.parent and ids[span.parent]}) for span in spans]
+
+
+def swapped(table, name, column):
+    return table.set_column(table.column_names.index(name), name, column)

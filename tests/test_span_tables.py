@@ -1,12 +1,8 @@
 """Scores of tables of spans: the answers of `evaluate_traces`, whatever the rows come in and wherever they stand."""
 
-import decimal
 import json
 import random
-import subprocess
-import sys
 import threading
-import uuid
 from pathlib import Path
 
 import polars as pl
@@ -17,55 +13,27 @@ import pytest
 
 import callmatch
 import span_tables
-from callmatch import InvalidInput, InvalidType, _core
+from callmatch import InvalidInput, InvalidType
 from callmatch.metrics import ToolCallTrajectory
-from span_tables import PROFILES, Made, text
+from span_tables import (
+    BY_HAND,
+    PROFILES,
+    A,
+    B,
+    C,
+    D,
+    Made,
+    desk,
+    expectations,
+    hexed,
+    prefix_of,
+    same_as_files,
+    scored,
+    swapped,
+    text,
+)
 
 SAMPLES = Path(__file__).parents[2] / "shared" / "samples"
-NAMES = [name for name in _core.SCORE_COLUMNS if name not in ("error", "f1")]
-
-
-def scored(table, expected, metric=None, **options):
-    return pa.table((metric or ToolCallTrajectory()).evaluate_spans(table, expected, **options))
-
-
-def through_files(metric, table, expected, by="trace_id"):
-    """What comes of the way through `callmatch.read`."""
-    columns = {by: [], **{name: [] for name in NAMES}}
-    traces = callmatch.read(table)
-    for scores in metric.evaluate_traces(traces, expected, by=by):
-        columns[by] += scores.id
-        for name in NAMES:
-            columns[name] += getattr(scores, name)
-    return columns, traces
-
-
-def same_as_files(table, expected, metric=None, by="trace_id", **options):
-    metric = metric or ToolCallTrajectory()
-    scores = metric.evaluate_spans(table, expected, by=by, **options)
-    columns, traces = through_files(metric, table, expected, by)
-    assert pa.table(scores).select(list(columns)).to_pydict() == columns
-    return scores, columns, traces
-
-
-def expectations(spans, prefix=""):
-    """For each trace the calls that its tools made, and often others."""
-    rng, made = random.Random(5), {}
-    for span in sorted(spans, key=lambda span: (span.start, span.id)):
-        calls = made.setdefault(prefix + span.trace, [])
-        if span.kind == "TOOL":
-            calls.append({"name": span.name, **({"arguments": span.arguments} if span.arguments else {})})
-    for calls in made.values():
-        if rng.random() < 0.4 and calls:
-            calls.pop()
-        if rng.random() < 0.2:
-            calls.append({"name": "other"})
-    unexpected = dict.fromkeys(list(made)[::9])
-    return {**made, **unexpected, "nobody": []}
-
-
-def prefix_of(name):
-    return "tr-" if name == "mlflow" else ""
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -97,34 +65,6 @@ def test_the_answers_are_those_of_the_same_table_read_as_a_file(name, roots):
 
 
 # Counted by hand
-
-
-def desk(trace, *, executed, asked, text=None):
-    """A trace of an agent with a model and tools."""
-    root = Made(f"{trace}0", trace, None, "AGENT", "desk", 0, 100, question="Q")
-    calls = [(f"call_{place}", name, {"order": place}) for place, name in enumerate(asked)]
-    model = Made(f"{trace}1", trace, root.id, "LLM", "chat", 1, 5, calls=calls, text=text, question="Q")
-    tools = [
-        Made(f"{trace}{place + 2}", trace, root.id, "TOOL", name, 10 + place, 12 + place, {"order": place}, call_id)
-        for place, (call_id, name, _) in enumerate(calls)
-        if name in executed
-    ]
-    return [root, model, *tools]
-
-
-A, B, C, D = ("a" * 31 + str(number) for number in range(4))
-BY_HAND = [
-    *desk(A, executed=["lookup", "refund"], asked=["lookup", "refund"]),
-    *desk(B, executed=["lookup"], asked=["lookup", "refund"]),
-    *desk(C, executed=[], asked=[], text="Nothing to do."),
-    *desk(D, executed=["ask"], asked=["ask"]),
-]
-
-
-def hexed(spans):
-    """With ids that are hex of the right length, as what has bytes for ids needs."""
-    ids = {span.id: f"{number + 1:016x}" for number, span in enumerate(spans)}
-    return [Made(**{**vars(span), "id": ids[span.id], "parent": span.parent and ids[span.parent]}) for span in spans]
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -214,194 +154,6 @@ def test_what_was_exported_twice_counts_once():
     same_as_files(pa.concat_tables([window, table, table]), expected, ToolCallTrajectory(match="exact"))
 
 
-# Types of columns
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary()], ids=str)
-@pytest.mark.parametrize("unit", ["us", "ns"])
-def test_texts_and_times_of_every_type(kind, unit):
-    spans = span_tables.rows(3)
-    expected = expectations(spans)
-    table = span_tables.phoenix(spans, kind if kind != pa.binary() else pa.string(), unit)
-    if kind == pa.binary():
-        texts = {field.name: pa.binary() for field in table.schema if field.type == pa.string()}
-        table = table.cast(pa.schema([field.with_type(texts.get(field.name, field.type)) for field in table.schema]))
-    assert scored(table, expected).equals(scored(span_tables.phoenix(spans), expected))
-
-
-def swapped(table, name, column):
-    return table.set_column(table.column_names.index(name), name, column)
-
-
-def test_times_of_every_unit():
-    spans = hexed(BY_HAND)
-    for span in spans:
-        span.start, span.end = span.start * 1_000_000, span.end * 1_000_000
-    table, expected = span_tables.databricks(spans), {A: [{"name": "lookup"}, {"name": "refund"}]}
-    right = scored(table, expected)
-    assert right["verdict"][0].as_py() == "passed"
-    backwards = {A: [{"name": "refund"}, {"name": "lookup"}]}
-    assert scored(table, backwards)["verdict"][0].as_py() == "failed"
-    nanos = table["start_time_unix_nano"]
-    for kind in (pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.uint64(), pa.decimal128(20, 0)):
-        times = nanos.cast(pa.timestamp("ns")).cast(kind) if pa.types.is_timestamp(kind) else nanos.cast(kind)
-        other = swapped(table, "start_time_unix_nano", times)
-        assert scored(other, expected).equals(right), kind
-        same_as_files(other, expected)
-
-
-def test_attributes_in_every_form():
-    spans = hexed(span_tables.rows(4, traces=10))
-    expected = expectations(spans)
-    table = span_tables.databricks(spans)
-    right = scored(table, expected)
-    said = [span_tables.genai(span) for span in spans]
-    keys = sorted({key for attributes in said for key in attributes})
-    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
-    tagged = pa.list_(pa.struct([("key", pa.string()), ("value", pa.struct([("string_value", pa.string())]))]))
-    forms = {
-        "map": pa.array([list(one.items()) for one in said], pa.map_(pa.string(), pa.string())),
-        "struct": pa.array(said, pa.struct([(key, pa.string()) for key in keys])),
-        "pairs": pa.array([[{"key": key, "value": one[key]} for key in one] for one in said], pairs),
-        "tagged": pa.array(
-            [[{"key": key, "value": {"string_value": one[key]}} for key in one] for one in said], tagged
-        ),
-        "large text": pa.array([text(one) for one in said], pa.large_string()),
-        "bytes": pa.array([text(one).encode() for one in said]),
-        "dictionary": pa.array([text(one) for one in said]).dictionary_encode(),
-    }
-    for form, column in forms.items():
-        assert scored(swapped(table, "attributes", column), expected).equals(right), form
-        same_as_files(swapped(table, "attributes", column), expected)
-
-
-def test_ids_of_every_type():
-    spans = hexed(BY_HAND)
-    ids = sorted({span.trace for span in spans})
-    numbers = {id: uuid.UUID(int=place + 1) for place, id in enumerate(ids)}
-    table = span_tables.databricks(spans)
-    own = [numbers[span.trace] for span in spans]
-    types = {
-        "bytes": (pa.array([one.bytes for one in own], pa.binary()), lambda one: one.hex),
-        "fixed": (pa.array([one.bytes for one in own], pa.binary(16)), lambda one: one.hex),
-        "uuid": (pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes for one in own], pa.binary(16))), str),
-        # As numbers of 128 bits.
-        "integer": (pa.array([one.int for one in own]), lambda one: one.hex),
-        "unsigned": (pa.array([one.int for one in own], pa.uint64()), lambda one: one.hex),
-        "decimal": (pa.array([decimal.Decimal(one.int) for one in own], pa.decimal128(20, 2)), lambda one: one.hex),
-    }
-    for name, (column, shown) in types.items():
-        other = swapped(table, "trace_id", column)
-        expected = {shown(numbers[A]): [{"name": "lookup"}, {"name": "refund"}]}
-        scores, columns, _ = same_as_files(other, expected)
-        assert columns["verdict"][0] == "passed", name
-        assert len(scores) == 4, name
-
-
-# What is not read
-
-
-def unread(table, column):
-    """The table with a column more that no profile reads."""
-    return table.append_column("payload", column)
-
-
-def test_columns_that_are_read():
-    table = span_tables.phoenix(BY_HAND)
-    read = callmatch.span_columns(table.column_names)
-    assert {"status_code", "attributes.llm.input_messages", "attributes.llm.invocation_parameters"}.isdisjoint(read)
-    assert {"name", "context.trace_id", "attributes.input.value", "attributes.llm.output_messages"} <= {*read}
-    expected = {A: [{"name": "lookup"}], B: [{"name": "refund"}]}
-    assert scored(table.select(read), expected).equals(scored(table, expected))
-    assert callmatch.span_columns(span_tables.langfuse(BY_HAND).column_names) == [
-        *("id", "trace_id", "parent_observation_id", "type", "name", "start_time", "end_time", "input", "output"),
-        *("metadata", "tool_calls"),
-    ]
-    assert "session_id" in callmatch.span_columns(span_tables.langfuse(BY_HAND).column_names, by="conversation_id")
-
-
-def test_a_table_may_have_what_cant_be_read_in_other_columns():
-    table = span_tables.phoenix(BY_HAND)
-    variant = pa.array([{"metadata": b"\1", "value": b"\0"}] * len(BY_HAND))
-    expected = {A: [{"name": "lookup"}, {"name": "refund"}]}
-    assert scored(unread(table, variant), expected).equals(scored(table, expected))
-    # Nor is what models were told looked into.
-    other = swapped(
-        table, "attributes.llm.input_messages", pa.array([[one] for one in variant], pa.list_(variant.type))
-    )
-    assert scored(other, expected).equals(scored(table, expected))
-    where = "column attributes.output.value: a VARIANT can't be read; make JSON text of it first"
-    with pytest.raises(InvalidInput, match=where):
-        scored(swapped(table, "attributes.output.value", variant), expected)
-
-
-POISONED = """
-import ctypes, mmap, sys
-import pyarrow as pa
-sys.path.insert(0, {tests!r})
-import span_tables
-from test_span_tables import BY_HAND, A, B, scored, swapped
-
-# A page that no process may read: whoever does is ended by the system.
-size = mmap.PAGESIZE
-libc = ctypes.CDLL(None, use_errno=True)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-page = libc.mmap(None, size, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-assert page not in (None, ctypes.c_void_p(-1).value)
-
-def poisoned(count):
-    offsets = pa.array([0] + [size // count * (place + 1) for place in range(count)], pa.int32())
-    buffers = [None, offsets.buffers()[1], pa.foreign_buffer(page, size)]
-    return pa.StringArray.from_buffers(count, buffers[1], buffers[2])
-
-table = span_tables.phoenix(BY_HAND, pa.string())
-expected = {{A: [{{"name": "lookup"}}, {{"name": "refund"}}], B: []}}
-right = scored(table, expected)
-models = [place for place, span in enumerate(BY_HAND) if span.kind != "TOOL"]
-for name in {names!r}:
-    there = name in table.column_names
-    column = poisoned(table.num_rows)
-    other = swapped(table, name, column) if there else table.append_column(name, column)
-    assert scored(other, expected).equals(right), name
-print("alive")
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="by the way in which Linux protects memory")
-def test_what_is_not_needed_is_never_touched():
-    tests = str(Path(__file__).parent)
-
-    def run(*names):
-        script = POISONED.format(tests=tests, names=list(names))
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-
-    told = ["attributes.llm.input_messages.0.message.content", "attributes.llm.tools.0.tool.json_schema"]
-    ran = run(*told, "attributes.llm.invocation_parameters", "attributes.note", "status_code", "payload")
-    assert ran.stdout == "alive\n", ran.stderr
-    # The page does what it says.
-    assert run("attributes.tool.name").returncode < 0
-
-
-def test_of_a_dataset_no_more_is_decoded_than_is_read(tmp_path):
-    spans = span_tables.rows(5)
-    table, expected = span_tables.phoenix(spans), expectations(spans)
-    pq.write_table(table, tmp_path / "spans.parquet", compression="none", use_dictionary=False)
-    bytes_ = bytearray((tmp_path / "spans.parquet").read_bytes())
-    metadata = pq.ParquetFile(tmp_path / "spans.parquet").metadata.row_group(0)
-    read = callmatch.span_columns(table.column_names)
-    columns = [metadata.column(place) for place in range(metadata.num_columns)]
-    broken = [one for one in columns if not any(one.path_in_schema.startswith(name) for name in read)]
-    assert len(broken) >= 4
-    for one in broken:
-        start, size = one.data_page_offset, one.total_compressed_size
-        bytes_[start : start + size] = b"\xff" * size
-    (tmp_path / "broken.parquet").write_bytes(bytes_)
-    with pytest.raises(OSError, match=r"Couldn't deserialize|[Uu]nexpected|TProtocol|decode|page|Thrift"):
-        pq.read_table(tmp_path / "broken.parquet")
-    assert scored(ds.dataset(tmp_path / "broken.parquet"), expected).equals(scored(table, expected))
-
-
 # Where questions say where a turn begins
 
 
@@ -479,8 +231,8 @@ def test_tables_that_are_not_known():
         scored(pa.table({"context.trace_id": ["a"], "span_ids": ["b"], "name": ["c"]}), {})
     assert str(caught.value) == (
         "these are the columns of no table of spans that is known; the nearest is phoenix, which has context.span_id "
-        'or span_id too (did you mean "span_ids"?); the table has context.trace_id, span_ids, name; known are tables of '
-        "phoenix, clickhouse, otel_table, logfire, langfuse, langsmith, mlflow, adk_bigquery"
+        'or span_id too (did you mean "span_ids"?); the table has context.trace_id, span_ids, name; known are tables '
+        "of phoenix, clickhouse, otel_table, logfire, langfuse, langsmith, mlflow, adk_bigquery"
     )
     with pytest.raises(InvalidInput, match="columns of no table of spans that is known; the table has x; known are"):
         scored(pa.table({"x": [1]}), {})

@@ -5,6 +5,9 @@ use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::{text::Text, value::Value};
 
+/// From here on a number can't be anything but nanoseconds since 1970, where its unit has to be guessed.
+pub const NANOS_FROM: i64 = 100_000_000_000_000_000;
+
 /// What a number counts, since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

@@ -101,27 +101,25 @@ pub fn score_spans(
         .filter(|(_, trace)| trace.is_in_doubt)
         .map(|(id, _)| id.to_string())
         .collect();
-    if let (Some(table), false) = (again, in_doubt.is_empty()) {
-        let stream = table.extract::<AnyRecordBatch>()?.into_reader()?;
-        let mut again =
-            Reading::open(&stream, Some(plan.profile.name()), has_sessions, Some(in_doubt)).map_err(failed)?;
+    let stream = again.filter(|_| !in_doubt.is_empty()).and_then(|table| table.extract::<AnyRecordBatch>().ok());
+    let mut read: HashMap<Box<str>, Outcome> = HashMap::new();
+    if let Some(stream) = stream.and_then(|stream| stream.into_reader().ok()) {
+        let only = Some(in_doubt.clone());
+        let mut again = Reading::open(&stream, Some(plan.profile.name()), has_sessions, only).map_err(failed)?;
         again.all(py, stream, &pool)?;
-        let read = py.detach(|| pool.install(|| outcomes(&again.kept, counted, true)));
-        let mut read: HashMap<Box<str>, Outcome> = again.kept.into_ids().into_iter().zip(read).collect();
-        for (id, trace) in ids_of_traces.iter().zip(&mut traces) {
-            if let Some(read) = read.remove(id) {
-                *trace = read;
-            }
+        let whole = py.detach(|| pool.install(|| outcomes(&again.kept, counted, true)));
+        read.extend(again.kept.into_ids().into_iter().zip(whole));
+    }
+    for (id, trace) in ids_of_traces.iter().zip(&mut traces).filter(|(_, trace)| trace.is_in_doubt) {
+        match read.remove(id) {
+            Some(whole) => *trace = whole,
+            // A stream that had an end.
+            None => problems.push(format!(
+                "trace {:?}: the order of its calls depends on what models were asked, which is not read; it is that in \
+                 which they began (a table that can be read twice would be)",
+                show::in_a_sentence(id)
+            )),
         }
-    } else {
-        let told = ids_of_traces.iter().filter(|id| in_doubt.contains(&***id)).map(|id| {
-            let id = show::in_a_sentence(id);
-            format!(
-                "trace {id:?}: the order of its calls depends on what models were asked, which is not read; it is that in \
-                 which they began (a table that can be read twice would be)"
-            )
-        });
-        told.for_each(|problem| problems.push(problem));
     }
     let scoring = Scoring { options: trajectory.options, expected: &expected, traces: &traces };
     let rows = rows(&ids_of_traces, &traces, &expected, has_sessions);

@@ -278,10 +278,16 @@ fn nanos_in(unit: TimeUnit) -> i64 {
     }
 }
 
-/// From here on a number can't be anything but nanoseconds since 1970.
-const NANOS_FROM: i64 = 100_000_000_000_000_000;
+/// The seconds since 1970 of the years 1 to 9999.
+const OF_CALENDARS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// A time as a text, or as a number where that is a time without doubt, which is quicker.
+/// `start_time`, `endTime`, `Timestamp`, `start_time_unix_nano`.
+fn is_of_times(name: &str) -> bool {
+    name.as_bytes().windows(4).any(|part| part.eq_ignore_ascii_case(b"time"))
+}
+
+/// A time as a text, and one that no calendar has as it is; in a column that is one of times as a number where that is a
+/// time without doubt, which is quicker.
 fn moment<'a>(
     array: &'a dyn Array,
     unit: TimeUnit,
@@ -295,11 +301,14 @@ fn moment<'a>(
         TimeUnit::Microsecond => array.as_primitive::<types::TimestampMicrosecondType>().value(row),
         TimeUnit::Nanosecond => array.as_primitive::<types::TimestampNanosecondType>().value(row),
     };
+    let is_time = matches!(of, As::Record(column) if column.is_outer && is_of_times(column.name));
     Ok(match count.checked_mul(nanos_in(unit)) {
-        Some(nanos) if nanos >= NANOS_FROM && matches!(of, As::Record(column) if column.is_outer) => Value::Int(nanos),
+        Some(nanos) if nanos >= time::NANOS_FROM && is_time => Value::Int(nanos),
         Some(nanos) => Value::Text(time::text(nanos, bump)),
-        // A time that nobody meant.
-        None => shown(array, array.data_type(), row, bump).unwrap_or(Value::Int(count)),
+        None if OF_CALENDARS.contains(&(count / (nanos_in(TimeUnit::Second) / nanos_in(unit)))) => {
+            shown(array, array.data_type(), row, bump)?
+        }
+        None => Value::Int(count),
     })
 }
 

@@ -79,7 +79,7 @@ impl<'a> Group<'a> {
     fn trace(self, reader: Reader<'a>, id: Text<'a>, only: Option<&str>, problems: &mut Vec<Error>) -> Trace<'a> {
         let about = self.about;
         let nodes = nodes(self.spans, self.logs, |recorded| (step(reader, recorded, only), None));
-        let mut trace = of_nodes(reader, id, nodes, &about, problems);
+        let mut trace = of_nodes(reader, id, nodes, &about, problems, false);
         for about in about {
             super::fill(&mut trace.conversation_id, about.conversation_id);
             if let Value::Object(members) = about.attributes {
@@ -103,7 +103,7 @@ pub fn of_read<'a>(reader: Reader<'a>, id: Text<'a>, spans: Vec<(Recorded<'a>, S
         let Value::Int(place) = recorded.row else { return Default::default() };
         said.get_mut(place as usize).and_then(Option::take).unwrap_or_default()
     });
-    of_nodes(reader, id, nodes, &[], &mut Vec::new())
+    of_nodes(reader, id, nodes, &[], &mut Vec::new(), true)
 }
 
 fn of_nodes<'a>(
@@ -112,8 +112,9 @@ fn of_nodes<'a>(
     nodes: Vec<Node<'a>>,
     about: &[About<'a>],
     problems: &mut Vec<Error>,
+    has_calls_alone: bool,
 ) -> Trace<'a> {
-    let mut tree = Tree { reader, id, nodes, problems, results: Vec::new(), knows_models: false };
+    let mut tree = Tree { reader, id, nodes, problems, results: Vec::new(), knows_models: false, has_calls_alone };
     tree.link();
     tree.merge_repeated();
     let asked_for = tree.listen();
@@ -296,6 +297,8 @@ struct Tree<'t, 'a> {
     results: Vec<Span<'a>>,
     /// Is anything known of what models answered?
     knows_models: bool,
+    /// Is nothing wanted but the calls? Then nobody reads what was said, nor times but to sort by them.
+    has_calls_alone: bool,
 }
 
 impl<'a> Tree<'_, 'a> {
@@ -631,9 +634,13 @@ impl<'a> Tree<'_, 'a> {
         }
         let mut conversation = Conversation::default();
         for (number, places) in turns.iter().enumerate() {
-            let (input, output) = self.said(places, if number == 0 { about } else { &[] });
-            conversation.open(input);
-            conversation.close(output);
+            if self.has_calls_alone {
+                conversation.open(Value::Null);
+            } else {
+                let (input, output) = self.said(places, if number == 0 { about } else { &[] });
+                conversation.open(input);
+                conversation.close(output);
+            }
             for &place in places {
                 if !self.nodes[place].repeated {
                     conversation.push(self.span(place));
@@ -807,7 +814,7 @@ impl<'a> Tree<'_, 'a> {
             started_at: self.time(recorded.started_at),
             ended_at: self.time(recorded.ended_at),
             recorded_as: node.recorded_as,
-            attributes: self.attributes(recorded, &more),
+            attributes: if self.has_calls_alone { &[] } else { self.attributes(recorded, &more) },
         }
     }
 
@@ -830,7 +837,12 @@ impl<'a> Tree<'_, 'a> {
     }
 
     fn time(&self, nanos: Option<i64>) -> Value<'a> {
-        nanos.map_or(Value::Null, |nanos| Value::Text(time::text(nanos, self.reader.bump)))
+        match nanos {
+            None => Value::Null,
+            // Writing a text takes longer, and so does reading it.
+            Some(nanos) if self.has_calls_alone && nanos >= time::NANOS_FROM => Value::Int(nanos),
+            Some(nanos) => Value::Text(time::text(nanos, self.reader.bump)),
+        }
     }
 
     fn shallow(&self, value: Value<'a>) -> Value<'a> {
