@@ -1,6 +1,6 @@
 """Pairs of expected and made tool calls, the same for the same seed: about 5 calls and 5.7 KB of JSON each.
 
-`python benches/gen_pairs.py FILE COUNT SEED` writes them as JSON Lines.
+`python benches/gen_pairs.py FILE COUNT SEED` writes them as JSON Lines, or as a table if the file ends with .parquet.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet
 
 Call = dict[str, Any]
 Record = dict[str, Any]
@@ -207,13 +209,24 @@ def line(record: Record) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
+def write_table(pairs: Iterable[Record], path: Path, **options: Any) -> None:
+    """The same as a Parquet file, with the calls as JSON text. No text comes twice, so there is no dictionary."""
+    rows = [(pair["id"], json.dumps(pair["actual"]), json.dumps(pair["expected"])) for pair in pairs]
+    columns = dict(zip(("id", "tool_calls", "expected_tool_calls"), zip(*rows, strict=True), strict=True))
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, use_dictionary=False, **options)
+
+
 def main(path: str, count: int, seed: int) -> None:
-    lengths, kinds = [], Counter()
-    with Path(path).open("w", encoding="utf-8") as out:
-        for record, kind in generate(count, seed):
-            lengths.append(len(record["expected"]))
-            kinds[kind] += 1
-            out.write(line(record))
+    lengths, kinds, pairs = [], Counter(), []
+    for record, kind in generate(count, seed):
+        lengths.append(len(record["expected"]))
+        kinds[kind] += 1
+        pairs.append(record)
+    if path.endswith(".parquet"):
+        write_table(pairs, Path(path))
+    else:
+        with Path(path).open("w", encoding="utf-8") as out:
+            out.writelines(map(line, pairs))
     print(path, "n", count, f"mean len {sum(lengths) / count:.2f}", "max", max(lengths), dict(kinds))
 
 

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import duckdb
 import orjson
 import polars
 import pyarrow
+import pyarrow.parquet
 from rich.console import Console
 from rich.table import Table
 
@@ -55,6 +57,7 @@ FITS = {"partial": reference.partial, "exact": reference.equal, "ignore": lambda
 FIELDS = {"actual": "actual", "expected": "expected"}
 ROUNDS = 7
 GIGABYTES = 2
+GIGABYTES_OF_TABLES = 10
 
 
 @dataclass
@@ -290,6 +293,31 @@ def measure_tables(data: Data) -> Iterable[Row]:
     yield compared("duckdb function / evaluate_table()", data, of_duckdb, all_cores, "evaluate_table()", 1.2)
 
 
+def measure_table_files(data: Data, directory: Path) -> Iterable[Row]:
+    """A Parquet file to a Parquet file, against reading the one into memory and scoring the table there."""
+    pairs = [{"id": place, "actual": a, "expected": e} for place, (a, e) in enumerate(data.pairs())]
+    metric, output = ToolCallTrajectory(), directory / "scores.parquet"
+    for compression in ("snappy", "none"):
+        path = directory / "pairs.parquet"
+        gen_pairs.write_table(pairs, path, compression=compression)
+
+        def ours() -> None:
+            metric.evaluate_table(path, keep=["id"]).write(output)  # noqa: B023
+
+        def theirs() -> None:
+            pyarrow.table(metric.evaluate_table(pyarrow.parquet.read_table(path), keep=["id"]))  # noqa: B023
+
+        ours()
+        found = pyarrow.parquet.read_table(output)
+        check(found["verdict"].to_pylist(), data.verdicts("in_order", "partial"), "Parquet to Parquet")
+        check(found["id"].to_pylist(), [pair["id"] for pair in pairs], "ids, Parquet to Parquet")
+        what = f"Parquet ({compression}) to Parquet / read_table and evaluate_table()"
+        # A file of a few batches leaves nothing to do at the same time.
+        bar = 1.3 if len(pairs) >= 20_000 else None
+        yield compared(what, data, *best(ROUNDS, ours, theirs), "in memory", bar)
+        path.unlink()
+
+
 def one_tool(count: int, kind: str) -> tuple[list[Call], list[Call], list[int]]:
     """Calls of one tool, made in another order, and for each expected call the place of the one that it must get."""
     rng = random.Random(count)
@@ -409,6 +437,44 @@ def measure_memory(data: Data, directory: Path) -> Row:
     check((rows, passed), (len(data.lines) * times, wanted), f"{GIGABYTES} GB of JSON Lines")
     detail = f"{times * len(block) / 1e9:.2f} GB in {seconds:.1f} s"
     return Row("peak memory while scoring a file", f"{rows:,.0f}", peak / 1e6, "MB", 200.0, detail)
+
+
+TABLES_MEMORY = f"""
+import sys
+from time import perf_counter
+from callmatch.metrics import ToolCallTrajectory
+
+start = perf_counter()
+scores = ToolCallTrajectory().evaluate_table(sys.argv[1], keep=["id"])
+scores.write(sys.argv[2])
+seconds = perf_counter() - start
+{PEAK}print(scores.summary().rows, scores.summary().passed, peak, seconds)
+"""
+
+
+def measure_tables_memory(data: Data, directory: Path) -> Row:
+    """Files of about 0.5 GB with one row group each, in a process of its own."""
+    pairs = [{"id": place, "actual": a, "expected": e} for place, (a, e) in enumerate(data.pairs())]
+    block = directory / "pairs.parquet"
+    gen_pairs.write_table(pairs, block, compression="none")
+    times = -(-(500 << 20) // block.stat().st_size)
+    large = pyarrow.concat_tables([pyarrow.parquet.read_table(block)] * times)
+    first = directory / "large-00.parquet"
+    pyarrow.parquet.write_table(large, first, compression="none", use_dictionary=False, row_group_size=large.num_rows)
+    files = -(-GIGABYTES_OF_TABLES * 10**9 // first.stat().st_size)
+    for number in range(1, files):
+        shutil.copyfile(first, directory / f"large-{number:02}.parquet")
+    rows = large.num_rows * files
+    del large
+    run = [sys.executable, "-c", TABLES_MEMORY, str(directory / "large-*.parquet"), str(directory / "scores.parquet")]
+    told = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
+    size = sum(path.stat().st_size for path in directory.glob("large-*.parquet"))
+    for path in directory.glob("large-*.parquet"):
+        path.unlink()
+    wanted = data.verdicts("in_order", "partial").count("passed") * times * files
+    check([int(number) for number in told[:2]], [rows, wanted], f"{GIGABYTES_OF_TABLES} GB of Parquet")
+    detail = f"{size / 1e9:.2f} GB, {files} files of one row group, in {float(told[3]):.1f} s"
+    return Row("peak memory, Parquet to Parquet", f"{rows:,}", int(told[2]) / 1e6, "MB", 500.0, detail)
 
 
 def time_import(statement: str) -> float:
@@ -564,11 +630,13 @@ def measure(quick: bool, directory: Path) -> Iterable[Row]:
         yield from measure_objects(data)
         yield from measure_file(data)
         yield from measure_tables(data)
+        yield from measure_table_files(data, directory)
     yield from measure_one_tool()
     if quick:
         yield Row("peak memory while scoring a file", f"{GIGABYTES} GB", None, "MB", 200.0, "not with --quick")
     else:
         yield measure_memory(small, directory)
+        yield measure_tables_memory(small, directory)
         yield measure_stored_memory(directory, 5)
 
 

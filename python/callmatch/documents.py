@@ -31,6 +31,7 @@ __all__ = [
     "loads",
     "parsed",
     "place_told",
+    "put",
     "save",
     "writing",
 ]
@@ -127,18 +128,23 @@ def writing(path: Path_) -> Iterator[TextIO]:
     try:
         with open(handle, "w", encoding="utf-8", newline="") as file:
             yield file
-        if output.exists():
-            mode = stat.S_IMODE(output.stat().st_mode)
-        else:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        os.chmod(aside, mode)
-        os.replace(aside, output)
+        put(aside, output)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(aside)
         raise
+
+
+def put(aside: Path_, output: Path_) -> None:
+    """Give a file that is whole its name, and the mode of what it replaces."""
+    try:
+        mode = stat.S_IMODE(os.stat(output).st_mode)
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        mode = 0o666 & ~umask
+    os.chmod(aside, mode)
+    os.replace(aside, output)
 
 
 @contextlib.contextmanager

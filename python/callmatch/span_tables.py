@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from callmatch import _core
-from callmatch.arrow import Table, named
+from callmatch.arrow import Table, names_of
 from callmatch.errors import InvalidInput, InvalidType, one_of
 from callmatch.expectations import EXPECTED, By, expected_texts, read_expected
 
@@ -65,7 +65,7 @@ def span_columns(names: Iterable[str], *, profile: str | None = None, by: By = "
         >>> span_columns(["TraceId", "SpanId", "SpanName", "ServiceName", "SpanAttributes", "Links.TraceId"])
         ['TraceId', 'SpanId', 'SpanName', 'SpanAttributes']
     """
-    return _core.span_columns(named("names", names), profile=_word(profile), by=_by(by), again=False)
+    return _core.span_columns(names_of("names", names), profile=_word(profile), by=_by(by), again=False)
 
 
 def evaluate_spans(
@@ -80,7 +80,7 @@ def evaluate_spans(
 ) -> SpanScores:
     """Check what was given, read the table, and score its traces."""
     by, profile = _by(by), _word(profile)
-    wanted = None if columns is None else named("columns", columns)
+    wanted = None if columns is None else names_of("columns", columns)
     if wanted == []:
         raise InvalidInput("columns: name at least one, or leave it out for all of them", "columns")
     if twice := {name for name in wanted or () if (wanted or []).count(name) > 1}:

@@ -18,7 +18,7 @@ from callmatch.errors import CallmatchError, InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AT_ONCE", "called", "is_parquet", "is_table", "write_parquet", "write_rows", "write_table"]
+__all__ = ["AT_ONCE", "called", "is_parquet", "is_table", "values_of", "write_parquet", "write_rows", "write_table"]
 
 AT_ONCE = 256
 """So many rows of a table are in memory at a time. Each may hold a whole conversation."""
@@ -222,7 +222,7 @@ def _write_batches(batches: Iterable[pa.RecordBatch], name: str, file: IO[bytes]
         columns = []
         for column, field in zip(batch.columns, batch.schema, strict=True):
             try:
-                values = _values(column, field.name)
+                values = values_of(column, field.name)
                 columns.append(_each(values, _opened) if field.name in OPENED else values)
             except CallmatchError as error:
                 raise type(error)(_core.printable(f"{name}: column {field.name}: {error}"), field.name) from None
@@ -236,7 +236,7 @@ def _objects(names: list[str], columns: list[list[Any]], count: int) -> Iterator
         yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
-def _values(array: pa.Array, name: str) -> list[Any]:
+def values_of(array: pa.Array, name: str) -> list[Any]:
     """The JSON values of a column, or of what is inside one. They are told apart by their types and not one by one."""
     from pyarrow import BaseExtensionType, types  # noqa: PLC0415
 
@@ -244,7 +244,7 @@ def _values(array: pa.Array, name: str) -> list[Any]:
     if isinstance(kind, BaseExtensionType):
         return _of_extension(array, name)
     if types.is_dictionary(kind):
-        values = _values(array.dictionary, name)
+        values = values_of(array.dictionary, name)
         return _each(array.indices.to_pylist(), values.__getitem__)
     if types.is_struct(kind):
         return _structs(array)
@@ -296,7 +296,7 @@ def _structs(array: pa.StructArray) -> list[Any]:
     names = [kind.field(place).name for place in range(kind.num_fields)]
     if {*names} - {"typed_value"} == {"metadata", "value"} and kind.field("metadata").type in _binary():
         raise InvalidInput("a VARIANT can't be read; make JSON text of it first, with to_json or a cast to a string")
-    columns = [_values(column, name) for column, name in zip(array.flatten(), names, strict=True)]
+    columns = [values_of(column, name) for column, name in zip(array.flatten(), names, strict=True)]
     objects = _objects(names, columns, len(array))
     return [row if is_there else None for row, is_there in zip(objects, array.is_valid().to_pylist(), strict=True)]
 
@@ -304,7 +304,7 @@ def _structs(array: pa.StructArray) -> list[Any]:
 def _lists(array: Any, name: str) -> list[Any]:
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    values, stop, lists = _values(array.flatten(), name), 0, list[Any]()
+    values, stop, lists = values_of(array.flatten(), name), 0, list[Any]()
     for length in pc.list_value_length(array).to_pylist():
         start, stop = stop, stop + (length or 0)
         lists.append(None if length is None else values[start:stop])
@@ -314,8 +314,8 @@ def _lists(array: Any, name: str) -> list[Any]:
 def _maps(array: pa.MapArray, name: str) -> list[Any]:
     offsets = array.offsets.to_pylist()
     first, last = offsets[0], offsets[-1]
-    keys = _values(array.keys.slice(first, last - first), name)
-    values = _values(array.items.slice(first, last - first), name)
+    keys = values_of(array.keys.slice(first, last - first), name)
+    values = values_of(array.items.slice(first, last - first), name)
     maps = list[Any]()
     for start, stop, is_there in zip(offsets, offsets[1:], array.is_valid().to_pylist(), strict=False):
         own = slice(start - first, stop - first)
@@ -326,7 +326,7 @@ def _maps(array: pa.MapArray, name: str) -> list[Any]:
 def _of_extension(array: Any, name: str) -> list[Any]:
     if array.type.extension_name == "arrow.uuid":
         return _each(array.to_pylist(), str)
-    return _values(array.storage, name)
+    return values_of(array.storage, name)
 
 
 def _times(counts: list[int | None], in_a_second: int) -> list[Any]:

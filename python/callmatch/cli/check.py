@@ -25,9 +25,10 @@ from callmatch.cli.output import (
     leave,
     note,
     reading_bar,
+    told,
     writable,
 )
-from callmatch.cli.score import Rate, progress, told
+from callmatch.cli.score import Rate, progress
 from callmatch.display import STYLES, share, to_json
 from callmatch.documents import load, place_told, writing
 from callmatch.errors import InvalidType

@@ -6,9 +6,9 @@ import contextlib
 import difflib
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import click
 from rich import filesize
@@ -17,12 +17,14 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from callmatch import _core
 from callmatch.errors import CallmatchError, said
+from callmatch.storage import find, is_url
 
 __all__ = [
     "EXIT_BELOW_THE_BAR",
     "EXIT_UNUSABLE",
     "Commands",
     "Report",
+    "Rows",
     "Words",
     "counted",
     "ending",
@@ -33,6 +35,7 @@ __all__ = [
     "no_such_file",
     "note",
     "reading_bar",
+    "told",
     "told_to_end",
     "writable",
 ]
@@ -108,6 +111,8 @@ def ending() -> Iterator[None]:
         fail(error.format_message())
     except CallmatchError as error:
         fail(str(error))
+    except ImportError as error:
+        fail(str(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -120,10 +125,16 @@ def is_there(path: Path) -> None:
         raise click.UsageError(_core.printable(no_such_file(str(path))))
 
 
-def find_files(arguments: Iterable[str], *, folders: bool = False) -> list[str]:
+def find_files(arguments: Iterable[str], *, folders: bool = False, urls: bool = False) -> list[str]:
     """Expand patterns, for shells that don't. A file that isn't there is a mistake, and so may be a folder."""
     paths: list[str] = []
     for argument in arguments:
+        if urls and is_url(argument):
+            try:
+                paths += find([argument])
+            except FileNotFoundError:
+                raise click.UsageError(_core.printable(f"no file matches {argument!r}")) from None
+            continue
         if argument == "-" or os.path.exists(argument):
             paths.append(argument)
             continue
@@ -133,7 +144,11 @@ def find_files(arguments: Iterable[str], *, folders: bool = False) -> list[str]:
         paths += found
     for path in paths:
         if os.path.isdir(path) and not folders:
-            pattern = os.path.join(path, "*.jsonl")
+            names = os.listdir(path)
+            ending = next(
+                (end for end in (".parquet", ".arrow", ".csv") if any(name.endswith(end) for name in names)), None
+            )
+            pattern = os.path.join(path, f"*{ending or '.jsonl'}")
             raise click.UsageError(_core.printable(f"{path} is a directory; give its files, such as '{pattern}'"))
     if paths.count("-") > 1:
         raise click.UsageError("standard input can be read once")
@@ -174,6 +189,26 @@ def note(diagnostics: Sequence[str], limit: int) -> None:
         click.echo(f"Note: {_core.printable(diagnostic)}", err=True)
     if len(diagnostics) > limit:
         click.echo(f"Note: {len(diagnostics) - limit:,} more such notes (--limit shows more)", err=True)
+
+
+class Rows(Protocol):
+    """Rows of files."""
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of all files had been read."""
+
+    def __len__(self) -> int: ...
+
+
+RowsT = TypeVar("RowsT", bound=Rows)
+
+
+def told(chunks: Iterator[RowsT], report: Callable[[RowsT], None]) -> Iterator[RowsT]:
+    """Rows as they come, of which is told."""
+    for rows in chunks:
+        yield rows
+        report(rows)
 
 
 class Report(Protocol):

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TextIO, TypeVar, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from callmatch import _core
 from callmatch.batch import Scores
 from callmatch.cli.groups import Grouping, interval, most_failing
-from callmatch.cli.output import (
-    EXIT_BELOW_THE_BAR,
-    Words,
-    counted,
-    ending,
-    find_files,
-    is_there,
-    leave,
-    note,
-    reading_bar,
-    writable,
-)
+from callmatch.cli.output import EXIT_BELOW_THE_BAR, Rows, Words, ending, find_files, leave, told
+from callmatch.cli.score_tables import ColumnNames, are_tables, check_output, names_in, score_bar, scored_tables
+from callmatch.cli.score_traces import Expected, scored_traces
 from callmatch.display import STYLES, share, to_json
-from callmatch.documents import writing
-from callmatch.expectations import By, read_expected, unmatched
+from callmatch.expectations import By
 from callmatch.metrics.trajectory import MOST_THREADS, ArgumentMode, MatchMode, ToolCallTrajectory
-from callmatch.readers import Traces
+from callmatch.score_files import writing_records
 from callmatch.summaries import Summaries, Summary
 from callmatch.targets import Names
 
@@ -58,18 +45,8 @@ OF_RECORDS = {
 OF_TRACES = {"by": "--by", "format": "--format", "calls": "--calls"}
 """The options that say something of traces."""
 
-
-class Rows(Protocol):
-    """Rows of files."""
-
-    @property
-    def bytes_read(self) -> int:
-        """How many bytes of all files had been read."""
-
-    def __len__(self) -> int: ...
-
-
-RowsT = TypeVar("RowsT", bound=Rows)
+OF_TABLES = {"keep": "--keep", "resume": "--resume"}
+"""The options that say something of tables, or of how they are read."""
 
 
 class Rate(click.FloatRange):
@@ -160,8 +137,18 @@ class Rate(click.FloatRange):
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write all rows to this file, a .jsonl or .csv.",
+    help="Write all rows to this file or URL, a .parquet, .arrow, .jsonl or .csv.",
+)
+@click.option(
+    "--keep",
+    metavar="COLUMN,...",
+    multiple=True,
+    help="Of tables: write these columns too, such as model,agent.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Of tables: go on where a run that was interrupted ended. It left what it scored beside --output.",
 )
 @click.option(
     "--fail-under",
@@ -201,7 +188,9 @@ def score(
     by: str,
     format: str | None,
     calls: str,
-    output: Path | None,
+    output: str | None,
+    keep: tuple[str, ...],
+    resume: bool,
     fail_under: float | None,
     group_by: tuple[str, ...],
     trials_by: str | None,
@@ -212,8 +201,9 @@ def score(
     """Score the tool calls recorded in FILES against the expected ones.
 
     FILES are JSON Lines or JSON arrays of records, plain, .gz or .zst; "-" is standard input, and quoted patterns such
-    as 'runs/*.jsonl' work. With --expected-from they are traces in any format that callmatch read reads, or folders of
-    them, and what is expected stands in a file of its own.
+    as 'runs/*.jsonl' work. Or they are tables, .parquet, .arrow or .csv, of which --actual, --expected and --id name
+    columns. Records and tables may be behind URLs, s3://bucket/*.parquet say. With --expected-from FILES are traces in
+    any format that callmatch read reads, or folders of them, and what is expected stands in a file of its own.
 
     Exit status: 0; 1 if the pass rate is below --fail-under; 2 for bad usage or if nothing could be read.
     """
@@ -224,27 +214,40 @@ def score(
         calls=cast("Calls", calls),
     )
     refuse(OF_RECORDS if expected_from else OF_TRACES, expected_from)
-    paths = find_files(files, folders=expected_from is not None)
+    with ending():
+        paths = find_files(files, folders=expected_from is not None, urls=expected_from is None)
+        if output is not None:
+            check_output(output, [*paths] if expected_from is None else [*paths, expected_from])
+        of_tables = expected_from is None and are_tables(paths)
+    if not of_tables:
+        refuse_for(OF_TABLES, "FILES that are tables: .parquet, .arrow or .csv")
+    elif resume and output is None:
+        raise click.UsageError("--resume needs --output, beside which an earlier run left what it scored")
     grouping = Grouping.of(group_by, trials_by)
     summaries = Summaries(grouping.all)
     shown: list[dict[str, Any]] = []
-    if expected_from is None:
-        scoring = scored_records(
-            metric, paths, actual=actual, expected=expected, id=id_, group_by=grouping.all, threads=threads
-        )
+    if of_tables:
+        columns = ColumnNames(actual, expected, id_, names_in(keep), grouping.all)
+        with ending(), scored_tables(metric, paths, output, columns, resume=resume, threads=threads) as tables:
+            for scored in tables:
+                shown += tables.not_passed(scored, limit - len(shown))
+            summaries = tables.summaries()
+            check_any(summaries.total, shown)
     else:
-        of = Expected(expected_from, cast("By", by), expected)
-        scoring = scored_traces(metric, paths, of, format=format, limit=limit)
-    inputs: list[str | Path] = [*paths] if expected_from is None else [*paths, expected_from]
-    with ending(), writing_rows(output, inputs) as write, scoring as chunks:
-        for scores in chunks:
-            summaries += scores.summaries()
-            shown += not_passed(scores, limit - len(shown))
-            write(scores)
-        summary = summaries.total
-        if summary.error == summary.rows:
-            first = next(row["error"] for row in shown) if shown else "use --limit to see why"
-            raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
+        if expected_from is None:
+            scoring = scored_records(
+                metric, paths, actual=actual, expected=expected, id=id_, group_by=grouping.all, threads=threads
+            )
+        else:
+            of = Expected(expected_from, cast("By", by), expected)
+            scoring = scored_traces(metric, paths, of, format=format, limit=limit)
+        with ending(), writing_rows(output) as write, scoring as chunks:
+            for scores in chunks:
+                summaries += scores.summaries()
+                shown += not_passed(scores, limit - len(shown))
+                write(scores)
+            check_any(summaries.total, shown)
+    summary = summaries.total
     with ending():
         if as_json:
             told = {"summary": summary.to_dict(), "rows": shown} | grouping.to_dict(summaries)
@@ -258,13 +261,31 @@ def score(
 
 def refuse(options: Mapping[str, str], expected_from: Path | None) -> None:
     """Refuse options that would do nothing."""
+    if expected_from is None:
+        refuse_for(options, "--expected-from: it is about traces, and FILES are records")
+        return
+    for name in given(options):
+        hint = "it says where something is in a record" if name != "threads" else "traces are read on all cores"
+        raise click.UsageError(f"{options[name]} can't go with --expected-from: {hint}, and FILES are traces")
+
+
+def refuse_for(options: Mapping[str, str], need: str) -> None:
+    """Refuse options that would do nothing without something else."""
+    for name in given(options):
+        raise click.UsageError(f"{options[name]} needs {need}")
+
+
+def given(options: Iterable[str]) -> list[str]:
+    """Those of the options that were given."""
     context = click.get_current_context()
-    for name, option in options.items():
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            if expected_from is None:
-                raise click.UsageError(f"{option} needs --expected-from: it is about traces, and FILES are records")
-            hint = "it says where something is in a record" if name != "threads" else "traces are read on all cores"
-            raise click.UsageError(f"{option} can't go with --expected-from: {hint}, and FILES are traces")
+    return [name for name in options if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+
+
+def check_any(summary: Summary, shown: Sequence[dict[str, Any]]) -> None:
+    """End with a message where no row could be read."""
+    if summary.error == summary.rows:
+        first = next(row["error"] for row in shown) if shown else "use --limit to see why"
+        raise click.ClickException(f"none of the {summary.rows} records could be read; the first: {first}")
 
 
 @contextlib.contextmanager
@@ -272,60 +293,6 @@ def scored_records(metric: ToolCallTrajectory, paths: list[str], **options: Any)
     """The scores of records that hold what is expected."""
     with progress(paths) as report:
         yield told(metric.evaluate_file(paths, **options), report)
-
-
-class Expected(NamedTuple):
-    """A file of expectations, what their ids are of, and where in a record they are."""
-
-    file: Path
-    by: By
-    field: str
-
-
-@contextlib.contextmanager
-def scored_traces(
-    metric: ToolCallTrajectory, paths: list[str], of: Expected, *, format: str | None, limit: int
-) -> Iterator[Iterator[Scores]]:
-    """The scores of traces of which is expected what a file of its own says."""
-    is_there(of.file)
-    wanted = read_expected(of.file, by=of.by, field=of.field)
-    with reading_bar("scoring") as report:
-        traces, done = Traces(paths, format=format, progress=partial(report, of_bytes=True)), 0
-        if not traces:
-            raise click.ClickException("there are no traces in FILES")
-        missing = unmatched(traces, wanted, of.by)
-        if missing and len(missing) == len(wanted):
-            raise click.ClickException(nothing_fits(traces, missing, of))
-
-        def tell(scores: Scores) -> None:
-            nonlocal done
-            done += len(scores)
-            report(min(done, len(traces)), len(traces))
-
-        yield told(metric.evaluate_traces(traces, wanted, by=of.by), tell)
-    if missing:
-        what = f"{counted(len(missing), 'record')} of {of.file} {'is' if len(missing) == 1 else 'are'} of no trace"
-        click.echo(f"Note: {_core.printable(f'{what}: {some(missing)}')}", err=True)
-    note(traces.diagnostics, limit)
-
-
-def told(chunks: Iterator[RowsT], report: Callable[[RowsT], None]) -> Iterator[RowsT]:
-    """Rows as they come, of which is told."""
-    for rows in chunks:
-        yield rows
-        report(rows)
-
-
-def nothing_fits(traces: Traces, missing: Sequence[str], of: Expected) -> str:
-    """What to say where no expectation is of a trace: its ids must be of something else."""
-    known = list(traces.places_by(of.by))
-    there = f"of the traces there are {some(known)}" if known else "no trace has one"
-    return f"no {of.by} in {of.file} is that of a trace: it has {some(missing)}, and {there}; --by says what ids are of"
-
-
-def some(ids: Sequence[str]) -> str:
-    """The first of some ids."""
-    return ", ".join(map(repr, ids[:3])) + ", …" * (len(ids) > 3)
 
 
 def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
@@ -342,72 +309,22 @@ def not_passed(scores: Scores, most: int) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def writing_rows(output: Path | None, inputs: Sequence[str | Path]) -> Iterator[Callable[[Scores], None]]:
+def writing_rows(output: str | None) -> Iterator[Callable[[Scores], None]]:
     """Write rows to a file, which gets its name when it is whole; without a file, nowhere."""
     if output is None:
         yield lambda scores: None
         return
-    writers = {".jsonl": write_jsonl, ".csv": write_csv}
-    writable(output, "--output", writers, inputs)
-    with writing(output) as file:
-        yield writers[output.suffix](file)
-
-
-def write_jsonl(file: TextIO) -> Callable[[Scores], None]:
-    """Each row as a JSON object."""
-
-    def write(scores: Scores) -> None:
-        columns = scores.to_dict()
-        for row in zip(*columns.values(), strict=True):
-            file.write(to_json(dict(zip(columns, row, strict=True))) + "\n")
-
-    return write
-
-
-def write_csv(file: TextIO) -> Callable[[Scores], None]:
-    """A header, and each row with empty cells for what it has no value for."""
-    writer = csv.writer(file)
-    writer.writerow(_core.COLUMNS)
-
-    def write(scores: Scores) -> None:
-        for row in zip(*scores.to_dict().values(), strict=True):
-            writer.writerow([cell_text(cell) if isinstance(cell, str) else cell for cell in row])
-
-    return write
-
-
-def cell_text(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
-    text = _core.printable_lines(text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    with writing_records(output) as records:
+        yield records.write
 
 
 @contextlib.contextmanager
 def progress(paths: list[str], doing: str = "scoring") -> Iterator[Callable[[Rows], None]]:
     """A bar on a terminal, and nothing anywhere else."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda rows: None
-        return
-    columns = (
-        TextColumn(doing),
-        BarColumn(),
-        DownloadColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-        TimeRemainingColumn(),
-    )
     # How long standard input or a pipe is, nobody knows.
     sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=sum(sizes) if len(sizes) == len(paths) else None, rows=0)
-        done = 0
-
-        def report(rows: Rows) -> None:
-            nonlocal done
-            done += len(rows)
-            bar.update(task, completed=rows.bytes_read, rows=done)
-
-        yield report
+    with score_bar(sum(sizes) if len(sizes) == len(paths) else None, doing) as bar:
+        yield lambda rows: bar(len(rows), rows.bytes_read)
 
 
 def show(summary: Summary, shown: list[dict[str, Any]], *, several_files: bool) -> None:

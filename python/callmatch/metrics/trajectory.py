@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -16,6 +17,7 @@ from callmatch.metrics.metric import Case, Metric, TraceLike, trace_of
 from callmatch.readers import Source, Traces
 from callmatch.results import MetricResult
 from callmatch.span_tables import Spans, SpanScores, evaluate_spans
+from callmatch.storage import fetched, is_url
 from callmatch.targets import Names, On, Target, TargetLike
 from callmatch.trace import Trace
 
@@ -227,7 +229,8 @@ class ToolCallTrajectory(Metric):
 
         Args:
             files: One file or several, of JSON Lines or a JSON array of records, plain or compressed with gzip or
-                Zstandard. ``"-"`` is standard input.
+                Zstandard. ``"-"`` is standard input. A URL is one that fsspec knows (``callmatch[parquet]``); what is
+                behind it is copied here while it is read.
             actual: Where in a record the calls are that were made, as a list of calls or of chat messages: a dotted
                 path (``info.task.actions``) or a JSON pointer (``/info/task/actions``). Not there: not reported.
             expected: Where the expected ones are. Not there: the row is ``not_applicable``.
@@ -258,12 +261,11 @@ class ToolCallTrajectory(Metric):
         by = [path for keyword, path in fields if keyword == "group_by"]
         scorer = _core.FileScorer(self._core, actual, expected, id, threads_of(threads), by)
         # What is wrong with the first file is said here, and not when the first rows are asked for.
-        scorer.open(paths[0])
-        return _chunks(scorer, paths, self.name)
+        return _chunks(scorer, paths, _opened(scorer, paths[0]), self.name)
 
     def evaluate_table(
         self,
-        table: Table,
+        table: Table | File | Sequence[File],
         *,
         tool_calls: str = "tool_calls",
         expected_tool_calls: str = "expected_tool_calls",
@@ -276,7 +278,8 @@ class ToolCallTrajectory(Metric):
 
         Args:
             table: Anything that gives an Arrow stream: a table of pyarrow, polars, duckdb, pandas (from 2.2), others,
-                or a reader of record batches.
+                or a reader of record batches. Or tables in files: a path, a URL or a pattern of them, or a list of
+                these, of Parquet, Arrow IPC or CSV (whose cells are JSON text).
             tool_calls: The column with the calls that were made: JSON text (as text or bytes, dictionary-encoded or
                 not), or lists of structs with ``name`` and ``arguments``, which are JSON text, structs or maps. A null
                 in a struct is a key that is not there, as every row of a column has all keys; one in a map is a null.
@@ -289,12 +292,15 @@ class ToolCallTrajectory(Metric):
             threads: How many threads read and compare; None for as many as there are cores.
 
         Returns:
-            A row for each row of the table, in its order, as something that gives an Arrow stream. No rows in, no rows
-            out. A row that can't be read has the verdict ``error``, and its ``error`` says which row and why.
+            A row for each row of the table, in its order, as something that gives an Arrow stream and can `write` it to
+            a file. No rows in, no rows out. A row that can't be read has the verdict ``error``, and its ``error`` says
+            which row and why.
 
         Raises:
-            InvalidInput: A column that is not there, or there twice.
+            OSError: A file that is missing or may not be read.
+            InvalidInput: A column that is not there, or there twice; a file that is damaged, empty or no table.
             InvalidType: No table, or a column that holds no calls.
+            ImportError: Files without pyarrow: ``pip install 'callmatch[parquet]'``.
 
         Examples:
             >>> import pyarrow
@@ -448,10 +454,19 @@ def files_of(files: File | Iterable[File]) -> list[File]:
     return paths
 
 
-def _chunks(scorer: _core.FileScorer, paths: list[File], name: str) -> Iterator[Scores]:
-    for place, path in enumerate(paths):
-        if place > 0:
+def _opened(scorer: _core.FileScorer, path: File) -> contextlib.ExitStack:
+    """Go on with a file; what comes back is to be closed when it was read."""
+    with contextlib.ExitStack() as opening:
+        if isinstance(path, str) and is_url(path):
+            scorer.open(opening.enter_context(fetched(path)), path)
+        else:
             scorer.open(path)
-        while (batch := scorer.next_chunk()) is not None:
-            yield Scores(batch, name)
+        return opening.pop_all()
+
+
+def _chunks(scorer: _core.FileScorer, paths: list[File], first: contextlib.ExitStack, name: str) -> Iterator[Scores]:
+    for place, path in enumerate(paths):
+        with _opened(scorer, path) if place > 0 else first:
+            while (batch := scorer.next_chunk()) is not None:
+                yield Scores(batch, name)
     scorer.finish()

@@ -92,10 +92,14 @@ impl Scorer {
         }
     }
 
-    /// Go on with a file; `-` is standard input.
-    pub fn open(&mut self, path: &Path, progress: Progress) -> io::Result<()> {
+    /// Go on with a file; `-` is standard input. It may have another name for people: where it was copied from.
+    pub fn open(&mut self, path: &Path, name: Option<&str>, progress: Progress) -> io::Result<()> {
         let records = Records::new(source::open(path, progress)?);
-        let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
+        let name = match name {
+            Some(name) => name.into(),
+            None if path == Path::new("-") => "standard input".into(),
+            None => path.to_string_lossy(),
+        };
         let name: Arc<str> = name.into();
         if self.names.len() < MOST_NAMES {
             self.names.push(show::plain(Text::from(&*name)));

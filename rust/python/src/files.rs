@@ -36,6 +36,7 @@ pub struct FileScorer {
 
 struct State {
     scorer: Scorer,
+    /// What errors call the file.
     path: PathBuf,
 }
 
@@ -63,11 +64,12 @@ impl FileScorer {
         Ok(FileScorer { options, by: group_by.into(), progress, process, state })
     }
 
-    /// Go on with a file; `-` is standard input.
-    fn open(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    /// Go on with a file; `-` is standard input. `name` is what people call it, if that is not its path.
+    #[pyo3(signature = (path, name = None))]
+    fn open(&self, py: Python<'_>, path: PathBuf, name: Option<String>) -> PyResult<()> {
         self.locked(py, |state| {
-            state.path = path;
-            state.scorer.open(&state.path, self.progress.clone())
+            state.path = name.as_ref().map_or_else(|| path.clone(), PathBuf::from);
+            state.scorer.open(&path, name.as_deref(), self.progress.clone())
         })
     }
 

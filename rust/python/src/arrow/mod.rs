@@ -35,18 +35,20 @@ use crate::{errors, files::check_fields, threads::threads, trajectory::Trajector
 
 /// Rows that come out as one batch.
 const ROWS: usize = 2048;
-
-/// Rows that are scored by one thread before it takes others. Engines hand over some thousand rows at a time: it is small
-/// enough for the cores to share these evenly.
-const SHARE: usize = 256;
+/// Fewer rows are not worth another thread, unless they take as many bytes as this.
+const FEWEST: usize = 256;
+const LARGE: usize = 1 << 20;
 
 /// More memory than this isn't kept while values to group by are read.
 const MOST_KEPT: usize = 1 << 20;
 
 /// Score each row of a table: the calls in one of its columns against those expected in another. Columns of the table may be
-/// kept beside the scores. The rows are summed up on the way, in groups too where there are columns to group by.
+/// kept beside the scores. The rows are summed up on the way, in groups too where there are columns to group by. Errors name
+/// the file that the table is of, if there is one, and count from the number of the first row.
 #[pyfunction]
-#[pyo3(signature = (trajectory, table, *, actual, expected, keep, columns, threads, group_by = Vec::new()))]
+#[pyo3(signature = (
+    trajectory, table, *, actual, expected, keep, columns, threads, group_by = Vec::new(), file = None, first_row = 0
+))]
 #[expect(clippy::too_many_arguments, reason = "by keyword")]
 pub fn score_table(
     py: Python<'_>,
@@ -58,6 +60,8 @@ pub fn score_table(
     columns: Vec<String>,
     threads: usize,
     group_by: Vec<String>,
+    file: Option<String>,
+    first_row: usize,
 ) -> PyResult<ScoreStream> {
     let rows = table.into_reader()?;
     let schema = rows.schema();
@@ -79,9 +83,10 @@ pub fn score_table(
     let fields: Vec<Arc<Field>> = kept.chain(columns.fields()).collect();
     let column_names = fields.iter().map(|field| field.name().clone()).collect();
     let (options, by, schema) = (trajectory.options, Arc::default(), Arc::new(Schema::new(fields)));
-    let task = Task { options, actual, expected, groups: Vec::new(), by, keep, columns, schema };
+    let task = Task { options, file, actual, expected, groups: Vec::new(), by, keep, columns, schema };
     let told = Told::default();
-    let scored = Scored { rows, task, threads, done: 0, ready: VecDeque::new(), summaries: None, told: told.clone() };
+    let (ready, summaries) = (VecDeque::new(), None);
+    let scored = Scored { rows, task, threads, done: first_row, ready, summaries, told: told.clone() };
     let stream = ScoreStream { column_names, scored: Mutex::new(Some(scored)), told };
     stream.group_by(py, group_by)?;
     Ok(stream)
@@ -169,6 +174,7 @@ impl ScoreStream {
 
 struct Task {
     options: Options,
+    file: Option<String>,
     /// The places of columns in the table.
     actual: usize,
     expected: usize,
@@ -186,7 +192,7 @@ struct Scored {
     task: Task,
     /// 0 for as many as there are cores.
     threads: usize,
-    /// How many rows were scored.
+    /// How many rows come before the next one.
     done: usize,
     ready: VecDeque<RecordBatch>,
     /// Of the rows that were scored; None if some rows could not be.
@@ -244,7 +250,8 @@ impl Scored {
         let finished = |part: &RecordBatch, reports: &[Report]| -> Result<_, ArrowError> {
             Ok((task.sum_up(part, reports), make(task, part, reports)?))
         };
-        let parts = if self.threads == 1 || batch.num_rows() <= SHARE {
+        let is_small = batch.num_rows() < FEWEST && batch.get_array_memory_size() < LARGE;
+        let parts = if self.threads == 1 || is_small {
             let mut worker = Worker::default();
             let one = |start: &usize| {
                 let part = part(*start);
@@ -256,9 +263,9 @@ impl Scored {
             let pool = threads(self.threads)?;
             let one = |start: &usize| {
                 let part = part(*start);
-                let rows = (0..part.num_rows()).into_par_iter().with_min_len(SHARE);
                 let report = |worker: &mut Worker, row| task.report(&part, before + start, row, worker);
-                finished(&part, &rows.map_init(Worker::default, report).collect::<Vec<_>>())
+                let reports = (0..part.num_rows()).into_par_iter().map_init(Worker::default, report);
+                finished(&part, &reports.collect::<Vec<_>>())
             };
             pool.install(|| starts.par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>, ArrowError>>())?
         };
@@ -296,7 +303,10 @@ impl Task {
             };
             let schema = part.schema();
             let error = error.at_index(before + row).at_key(Text::from(schema.field(of).name().as_str()));
-            Report::error(error.to_string())
+            Report::error(match &self.file {
+                Some(file) => format!("{file}: {error}"),
+                None => error.to_string(),
+            })
         })
     }
 
