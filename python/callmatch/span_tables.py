@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from callmatch import _core
 from callmatch.arrow import Table, names_of
@@ -105,7 +105,7 @@ def evaluate_spans(
 def _by(by: str) -> By:
     if by not in get_args(By):
         raise InvalidInput(one_of("by", str(by), get_args(By)), "by")
-    return by  # type: ignore[return-value]
+    return cast("By", by)
 
 
 def _word(profile: str | None) -> str | None:
