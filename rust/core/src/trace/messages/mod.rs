@@ -216,6 +216,9 @@ fn dialect(items: &[Value<'_>]) -> Result<&'static Dialect, Error> {
     if items.iter().all(chat::is_plain) && !items.is_empty() {
         return Ok(&chat::DIALECT);
     }
+    if items.iter().all(otel::is_plain) && !items.is_empty() {
+        return Ok(&otel::DIALECT);
+    }
     let mut fitting = DIALECTS.iter().filter(|dialect| (dialect.fits)(items));
     match (fitting.next(), fitting.next()) {
         (Some(first), Some(second)) => Err(two_dialects(items, first, second)),
@@ -306,6 +309,43 @@ pub mod tests {
             {"role": "user", "content": [{"toolResult": {}}]}]"#;
         let message = "these look like OpenAI Responses items (item 1) and like Bedrock Converse messages (item 2)";
         assert_eq!(told(turned).unwrap_err(), format!("[2]: {message}; read each alone"));
+    }
+
+    #[test]
+    fn no_other_dialect_fits_what_is_plainly_a_message_of_opentelemetry() {
+        let bump = Bump::new();
+        let parts = [
+            r#"{"type": "text", "content": "hi"}"#,
+            r#"{"type": "text", "content": null}"#,
+            r#"{"type": "tool_call", "id": "1", "name": "a", "arguments": {"type": "x", "parts": []}}"#,
+            r#"{"type": "tool_call"}"#,
+            r#"{"type": "tool_call_response", "id": "1", "name": "a", "result": {"functionCall": {}}}"#,
+            r#"{"type": "tool_call_response", "id": "1", "response": [{"type": "text", "text": "x"}]}"#,
+        ];
+        let roles = ["assistant", "user", "model", "tool", "system", "request"];
+        let message =
+            |role: &str, parts: &str| format!(r#"{{"role": "{role}", "parts": [{parts}], "finish_reason": "stop"}}"#);
+        for text in roles.iter().flat_map(|role| parts.iter().map(move |part| message(role, part))) {
+            let text = bump.alloc_str(&format!("[{text}, {}]", message("user", &parts.join(", "))));
+            let (value, _) = Reader::parse(text.as_bytes(), &bump).unwrap();
+            let Value::Array(items) = value else { panic!("a list") };
+            assert!(items.iter().all(otel::is_plain) && (otel::DIALECT.fits)(items), "{text}");
+            for dialect in DIALECTS.iter().filter(|dialect| dialect.word != otel::DIALECT.word) {
+                assert!(!(dialect.fits)(items) && !items.chunks(1).any(dialect.fits), "{} {text}", dialect.name);
+            }
+        }
+        for other in [
+            r#"{"role": "user", "parts": [{"text": "hi"}]}"#,
+            r#"{"role": "user", "parts": [{"type": "text", "text": "hi"}]}"#,
+            r#"{"role": "user", "parts": [{"type": "text", "content": "hi", "state": "done"}]}"#,
+            r#"{"role": "user", "kind": "request", "parts": [{"type": "text", "content": "hi"}]}"#,
+            r#"{"role": "user", "parts": []}"#,
+            r#"{"role": "user", "parts": [5]}"#,
+            "5",
+        ] {
+            let text = bump.alloc_str(other);
+            assert!(!otel::is_plain(&Reader::parse(text.as_bytes(), &bump).unwrap().0), "{other}");
+        }
     }
 
     #[test]

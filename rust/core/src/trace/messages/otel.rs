@@ -66,6 +66,27 @@ fn fits(messages: &[Value<'_>]) -> bool {
     messages.iter().any(has_part) || !messages.is_empty() && messages.iter().all(says_nothing)
 }
 
+/// Can this be nothing but such a message? It has no key, and no part with a key, that those of other dialects have too.
+pub fn is_plain(message: &Value<'_>) -> bool {
+    let has_only = |holder: &Value<'_>, keys: &[&str]| match holder {
+        Value::Object(members) => members.iter().all(|member| keys.iter().any(|key| member.key.is(key))),
+        _ => false,
+    };
+    let is_plain_part = |part: &Value<'_>| match part.get(TYPE) {
+        Some(Value::Text(kind)) if kind.is(TEXT) => part.get(CONTENT).is_some() && has_only(part, &[TYPE, CONTENT]),
+        Some(Value::Text(kind)) if kind.is(TOOL_CALL) => has_only(part, &[TYPE, "id", NAME, "arguments"]),
+        Some(Value::Text(kind)) if kind.is(TOOL_CALL_RESPONSE) => {
+            has_only(part, &[TYPE, "id", NAME, "result", "response"])
+        }
+        _ => false,
+    };
+    let parts = match message.get(PARTS) {
+        Some(Value::Array(parts)) => parts,
+        _ => &[],
+    };
+    !parts.is_empty() && parts.iter().all(is_plain_part) && has_only(message, &[ROLE, PARTS, "finish_reason"])
+}
+
 fn read<'a>(reader: Reader<'a>, messages: &[Value<'a>], listener: &mut Listener<'a>) -> Result<(), Error> {
     each(messages, |message| listen(reader, message, listener))
 }

@@ -2,7 +2,6 @@
 //! them with it, as far as they fit into memory, so that no record has to be read twice.
 
 use std::{
-    collections::HashSet,
     io::{self, Read},
     ops::Range,
     sync::{
@@ -13,6 +12,7 @@ use std::{
 };
 
 use bumpalo::Bump;
+use foldhash::{HashSet, HashSetExt};
 
 use super::{
     Place, Store,
