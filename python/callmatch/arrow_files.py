@@ -13,7 +13,7 @@ from callmatch.arrow import ScoreTable, Table, names_of
 from callmatch.errors import CallmatchError, InvalidInput
 from callmatch.storage import Place
 from callmatch.summaries import Summaries, Summary
-from callmatch.table_files import Rows, TableFile, ahead, gathered, open_table
+from callmatch.table_files import Rows, TableFile, ahead, gathered, open_table, size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ class Piece:
         try:
             while feed.file == self.start.file and not feed.failed and self.bytes < PIECE:
                 batch = feed.batch
-                self.bytes += batch.nbytes
+                self.bytes += size_of(batch)
                 yield batch
                 feed.go_on()
         except BaseException as error:

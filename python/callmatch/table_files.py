@@ -16,7 +16,7 @@ from callmatch.storage import Place
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ENDINGS", "Rows", "TableFile", "ahead", "is_table_file", "open_table", "pyarrow_for"]
+__all__ = ["ENDINGS", "Rows", "TableFile", "ahead", "is_table_file", "open_table", "pyarrow_for", "size_of"]
 
 ENDINGS = (".parquet", ".pq", ".arrow", ".arrows", ".ipc", ".feather", ".csv", ".csv.gz", ".csv.zst")
 """The endings of the names of tables. What they hold is told by their first bytes, but for CSV."""
@@ -174,7 +174,7 @@ class Parquet:
                     known = start - row
                     row += batch.num_rows
                     if row > start:
-                        self._bytes_of_a_row = max(self._bytes_of_a_row, batch.nbytes / max(batch.num_rows, 1))
+                        self._bytes_of_a_row = max(self._bytes_of_a_row, size_of(batch) / max(batch.num_rows, 1))
                         part = batch.slice(known) if known > 0 else batch
                         yield Rows(row - part.num_rows, part, row / metadata.num_rows)
                 if row != stop:
@@ -197,7 +197,7 @@ class Parquet:
             # Rows that are numbers in a file are texts when they are read, and may be long.
             few = min(FIRST_ROWS, about.num_rows)
             rows = next(self._file.iter_batches(few, row_groups=[group], columns=list(columns)), None)
-            self._bytes_of_a_row = rows.nbytes / few if rows is not None else 0.0
+            self._bytes_of_a_row = size_of(rows) / few if rows is not None else 0.0
         return max(1, min(MOST_ROWS, int(BATCH / max(size, self._bytes_of_a_row, 1.0))))
 
     def close(self) -> None:
@@ -348,9 +348,19 @@ def _from(start: int, row: int, batch: pa.RecordBatch, share: float) -> Iterator
     known = max(0, start - row)
     if not batch.num_rows - known > 0:
         return
-    rows = max(1, min(MOST_ROWS, int(BATCH / max(batch.nbytes / batch.num_rows, 1.0))))
+    rows = max(1, min(MOST_ROWS, int(BATCH / max(size_of(batch) / batch.num_rows, 1.0))))
     for offset in range(known, batch.num_rows, rows):
         yield Rows(row + offset, batch.slice(offset, rows), share)
+
+
+def size_of(batch: pa.RecordBatch) -> int:
+    """How many bytes the rows take."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowException:  # of views, which may lie anywhere, older versions can't tell
+        return int(batch.get_total_buffer_size())
 
 
 def gathered(parts: Iterator[Rows]) -> Iterator[Rows]:
@@ -362,7 +372,7 @@ def gathered(parts: Iterator[Rows]) -> Iterator[Rows]:
     try:
         for part in parts:
             held.append(part)
-            size, rows = size + part.batch.nbytes, rows + part.batch.num_rows
+            size, rows = size + size_of(part.batch), rows + part.batch.num_rows
             if size >= BATCH // 2 or rows >= MOST_ROWS // 2:
                 yield _joined(pa, held)
                 held, size, rows = [], 0, 0
