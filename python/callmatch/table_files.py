@@ -26,7 +26,7 @@ MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow str
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
-BATCH = 16 << 20
+BATCH = 8 << 20
 """So many bytes of a table are decoded at a time, as near as rows allow. Each row may hold a whole conversation."""
 
 MOST_ROWS = 1 << 16
