@@ -1,8 +1,13 @@
 """What many rows say together: counted by hand, by fractions, and the same however the rows come in."""
 
+import contextlib
 import json
 import math
+import os
 import pickle
+import re
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
@@ -596,6 +601,47 @@ def test_trials_in_a_pipe_and_as_json(runs):
     table = found["trials"][1]["table"]
     assert [(row["k"], row["pass_hat"], row["pass_at"]) for row in table] == [(1, 0.5, 0.5), (2, 0.0, 1.0)]
     assert found["summary"]["failing_tools"] == {"a": 2}
+
+
+def on_a_terminal(columns, *arguments):
+    """What the command shows on a terminal so many columns wide, without the colours."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": str(columns)}
+    command = [sys.executable, "-m", "callmatch", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, stdin=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other side was closed
+        while read := os.read(ours, 65536):
+            shown += read
+    os.close(ours)
+    assert process.wait(30) == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+
+
+def test_groups_and_trials_are_tables_on_a_terminal(runs):
+    narrow = on_a_terminal(80, "score", runs, "--group-by", "model", "--trials-by", "task.id", "--limit", 0)
+    wide = on_a_terminal(120, "score", runs, "--group-by", "model", "--trials-by", "task.id", "--limit", 0)
+    for shown in (narrow, wide):
+        assert "\x1b" not in shown
+        cells = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in shown.splitlines()]
+        assert ["null", "4", "3", "0", "1", "1.000"] in [row[:6] for row in cells]
+        assert ["null", "1", "1.000"] in [row[:3] for row in cells]
+    headings = [[cell.strip() for cell in line.split("┃")[1:-1]] for line in wide.splitlines() if "┃" in line]
+    assert headings[0] == [
+        "model",
+        "rows",
+        "passed",
+        "failed",
+        "other",
+        "pass rate",
+        "95 %",
+        "precision",
+        "recall",
+        "F1",
+    ]
+    assert "recall" not in narrow.split("┏", 1)[1]
 
 
 def test_groups_that_can_not_be(runs, tmp_path):
