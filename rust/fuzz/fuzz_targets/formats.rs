@@ -6,7 +6,12 @@
 use bumpalo::Bump;
 use callmatch_core::{
     call::Reader,
-    trace::{columns::Columns, decode, formats, spans::frames, stored::Found},
+    trace::{
+        columns::{Columns, NAMES, Of},
+        decode, formats,
+        spans::frames,
+        stored::Found,
+    },
     value::{MAX_DEPTH, Value},
 };
 use libfuzzer_sys::fuzz_target;
@@ -40,14 +45,16 @@ fuzz_target!(|bytes: &[u8]| {
             }
             formats::Unit::File | formats::Unit::Pieces => drop(format.read(&mut found, records)),
         }
-        for (place, trace) in found.traces.iter().enumerate() {
+        for trace in &found.traces {
             let copies = Bump::new();
             let copy = trace.copy_to(&copies);
-            let mut columns = Columns::default();
-            columns.push(place, &copy, None);
-            assert_eq!(columns.trace.len(), trace.spans().len());
-            for (_, texts) in columns.texts() {
-                assert_eq!(texts.iter().count(), columns.trace.len());
+            let mut columns = Columns::new(Of::All);
+            let rows = columns.push(&copy);
+            assert_eq!(rows.len(), trace.spans().len());
+            for column in 0..NAMES.len() {
+                let texts = columns.texts(column).expect("there is one for each name");
+                let bytes: usize = texts.rows(rows.clone()).flatten().map(str::len).sum();
+                assert_eq!(bytes, texts.length(rows.clone()));
             }
         }
     }

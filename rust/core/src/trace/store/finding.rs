@@ -301,17 +301,9 @@ impl Reading {
         }
         let mut found = Found::new(reader);
         let read = self.format.read(&mut found, &[value]);
-        found.problems.extend(read.err());
-        // What a glance passes over is told when the trace is read again.
-        let glanced = if found.problems.is_empty() { None } else { self.format.glance(value) };
-        match &glanced {
-            Some(trace) => item.traces.push(Ids::of(trace)),
-            None => {
-                item.problems.extend(found.problems.drain(..).map(tell));
-                item.traces.extend(found.traces.iter().map(Ids::of));
-            }
-        }
-        if let Some(columns) = columns.filter(|_| glanced.is_none()) {
+        item.problems.extend(found.problems.drain(..).chain(read.err()).map(tell));
+        item.traces.extend(found.traces.iter().map(Ids::of));
+        if let Some(columns) = columns {
             for (ids, trace) in item.traces.iter_mut().zip(&found.traces) {
                 ids.rows = Some(columns.push(trace));
             }
