@@ -66,7 +66,11 @@ impl fmt::Display for JsonError {
 
 /// Bytes from outside must be UTF-8. (JSON text inside a text may hold lone surrogates, as any text may.)
 pub fn check_utf8(bytes: &[u8]) -> Result<(), JsonError> {
-    std::str::from_utf8(bytes).map(drop).map_err(|error| JsonError { at: error.valid_up_to(), problem: Problem::Utf8 })
+    simdutf8::basic::from_utf8(bytes).map(drop).map_err(|_| {
+        // Only the slower one says where.
+        let at = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), |_| bytes.len());
+        JsonError { at, problem: Problem::Utf8 }
+    })
 }
 
 /// Read one JSON value that may nest `max_depth` levels deep. Texts borrow from `bytes`, all else lies in `bump`.

@@ -31,11 +31,12 @@ use crate::{
     },
 };
 
-/// How many bytes of a file are looked at to tell its format, if so many records are not enough.
-const HEAD: usize = 1 << 20;
-/// By which it is told whether it is text.
-const FIRST: usize = 4 << 10;
+/// So many records of a file are looked at to tell its format, or fewer if they have so many bytes.
 const HEAD_RECORDS: usize = 50;
+const HEAD: usize = 256 << 10;
+/// So many bytes tell whether it is text, and so many what else it is.
+const FIRST: usize = 4 << 10;
+const FIRST_OF_OTHERS: usize = 1 << 20;
 /// So many files stay open; systems allow a process few. Others are opened again when they are read.
 const MOST_OPEN: usize = 64;
 
@@ -331,7 +332,7 @@ struct Head {
 fn head(file: &Bytes) -> io::Result<Head> {
     let mut framing = None;
     // Most files are text, which few bytes tell.
-    for most in [FIRST, HEAD] {
+    for most in [FIRST, FIRST_OF_OTHERS] {
         let mut bytes = Vec::new();
         file.reader(Progress::default()).take(most as u64).read_to_end(&mut bytes)?;
         if frames::is_text(&bytes) {
