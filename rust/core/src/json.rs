@@ -284,8 +284,11 @@ impl<'a> Parser<'a> {
             if room.len() < end + SPARE {
                 room.resize((2 * room.len()).max(end + SPARE), 0);
             }
-            room[filled..end].copy_from_slice(plain);
-            filled = end;
+            // Mostly it was copied already, and copying nothing is a call of a function.
+            if !plain.is_empty() {
+                room[filled..end].copy_from_slice(plain);
+                filled = end;
+            }
             match self.peek() {
                 Some(b'"') => {
                     self.position += 1;
