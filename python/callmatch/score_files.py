@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import csv
 import io
@@ -63,7 +64,7 @@ def ending_of(name: str) -> str:
     return ending
 
 
-class Grouped:
+class Grouped(abc.ABC):
     """Rows, put together to groups that are the same however the rows came in."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -79,8 +80,9 @@ class Grouped:
             if field.name not in known and not pa.types.is_primitive(field.type)
         ]
 
+    @abc.abstractmethod
     def _write_group(self, table: pa.Table) -> None:
-        raise NotImplementedError
+        """Write rows that belong together."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
@@ -176,7 +178,7 @@ class Arrow(Grouped):
         """Be done with what will never be whole."""
 
 
-class Text:
+class Text(abc.ABC):
     """A file of text, a line for each row."""
 
     def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
@@ -188,9 +190,9 @@ class Text:
         columns = [tables.values_of(column, name) for column, name in zip(batch.columns, self.names, strict=True)]
         self.write_columns(dict(zip(self.names, columns, strict=True)))
 
+    @abc.abstractmethod
     def write_columns(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """Write the rows of columns of Python objects."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Write what is left."""
