@@ -63,7 +63,7 @@ def test_spark_with_nested_calls(spark):
 def test_spark_says_what_is_wrong_before_anything_is_run(spark):
     import callmatch.spark
 
-    frame = spark.createDataFrame([("[]", "[]")], "tool_calls string, expected string")
+    frame = spark.createDataFrame([("[]", "[]")], "tool_calls string, wanted string")
     with pytest.raises(InvalidInput, match="expected_tool_calls"):
         callmatch.spark.score(frame)
 
