@@ -7,7 +7,7 @@ use bumpalo::Bump;
 use crate::{
     compare,
     error::{Error, misspelt},
-    json::{self, JsonError, Problem},
+    json::{self, JsonError, Problem, Seen},
     text::Text,
     trace,
     value::{MAX_DEPTH, MAX_RECORD_DEPTH, Object, Value, get},
@@ -99,17 +99,33 @@ pub struct Reader<'a> {
     /// May the arguments in the values nest deeper than [`MAX_DEPTH`]? Finding out takes a walk through all of them, so a
     /// source that has kept to that limit as a whole says no.
     pub may_be_deep: bool,
+    /// What JSON text was parsed before.
+    seen: Option<&'a Seen<'a>>,
 }
 
 impl<'a> Reader<'a> {
+    pub fn new(bump: &'a Bump, may_be_deep: bool) -> Reader<'a> {
+        Reader { bump, may_be_deep, seen: None }
+    }
+
+    /// For values in which so many bytes of JSON text are, if these are expected to say things twice.
+    pub fn again(bump: &'a Bump, bytes: usize) -> Reader<'a> {
+        Reader { bump, may_be_deep: false, seen: Seen::of(bytes, bump) }
+    }
+
     /// Parse JSON text that holds calls, at any depth.
     pub fn parse(bytes: &'a [u8], bump: &'a Bump) -> Result<(Value<'a>, Reader<'a>), JsonError> {
-        match json::parse(bytes, MAX_DEPTH, bump) {
+        Reader::new(bump, false).parsed(bytes)
+    }
+
+    /// The same, with what reads the values in it.
+    pub fn parsed(self, bytes: &'a [u8]) -> Result<(Value<'a>, Reader<'a>), JsonError> {
+        let parse = |max_depth| json::parse_anew(bytes, max_depth, self.bump, self.seen);
+        match parse(MAX_DEPTH) {
             Err(JsonError { problem: Problem::Depth, .. }) => {
-                let value = json::parse(bytes, MAX_RECORD_DEPTH, bump)?;
-                Ok((value, Reader { bump, may_be_deep: true }))
+                Ok((parse(MAX_RECORD_DEPTH)?, Reader { may_be_deep: true, ..self }))
             }
-            parsed => Ok((parsed?, Reader { bump, may_be_deep: false })),
+            parsed => Ok((parsed?, Reader { may_be_deep: false, ..self })),
         }
     }
 
@@ -131,7 +147,7 @@ impl<'a> Reader<'a> {
             Value::Float(float) if float.is_nan() => Ok(None),
             Value::Array(items) => Ok(Some((self, items))),
             Value::Text(text) => {
-                let (value, reader) = Reader::parse(text.utf8_in(self.bump), self.bump).map_err(Error::not_json)?;
+                let (value, reader) = self.parsed(text.utf8_in(self.bump)).map_err(Error::not_json)?;
                 if let Value::Text(_) = value {
                     return Err(Error::wrong_type("expected a list of tool calls, got text inside JSON text"));
                 }
@@ -204,7 +220,7 @@ impl<'a> Reader<'a> {
             Value::Object(members) => Ok(Arguments::Object(members)),
             // Providers send this for a tool without parameters.
             Value::Text(text) if text.is_empty() => Ok(Arguments::Object(&[])),
-            Value::Text(text) => match json::parse(text.utf8_in(self.bump), MAX_DEPTH, self.bump) {
+            Value::Text(text) => match json::parse_anew(text.utf8_in(self.bump), MAX_DEPTH, self.bump, self.seen) {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
                 Err(JsonError { problem: Problem::Depth, .. }) => Err(Error::too_deep()),
                 Err(JsonError { problem: Problem::Values, .. }) => Err(Error::too_many_values()),

@@ -21,6 +21,7 @@ pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
             number::int_is_float(int, float)
         }
         (Value::Null, Value::Null) | (Value::False, Value::False) | (Value::True, Value::True) => true,
+        (Value::Array(a), Value::Array(b)) if std::ptr::eq(a, b) => true,
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => a.len() == b.len() && contains(a, b),
         (Value::Big(a), Value::Big(b)) => number::big_equal(a, b),
@@ -33,6 +34,10 @@ pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
 
 /// Has `whole` every member of `part`, with an equal value?
 fn contains(whole: Object<'_>, part: Object<'_>) -> bool {
+    // What was parsed once is the same, and NaN is NaN.
+    if std::ptr::eq(whole, part) {
+        return true;
+    }
     // Both usually list their keys in one order.
     let same = whole.iter().zip(part).take_while(|(a, b)| a.key == b.key).count();
     if !whole.iter().zip(&part[..same]).all(|(a, b)| equal(a.value, b.value)) {

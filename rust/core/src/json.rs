@@ -4,6 +4,10 @@
 //! size, `NaN` and `Infinity`, lone surrogates, the last of duplicate keys, a depth limit, and texts that are borrowed
 //! from the input. It is fuzzed against `serde_json` and tested against Python's `json`.
 
+mod seen;
+
+pub use seen::Seen;
+
 use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
@@ -11,6 +15,8 @@ use std::{
 };
 
 use bumpalo::Bump;
+
+use seen::Known;
 
 use crate::{
     number::{Big, Magnitude},
@@ -75,20 +81,17 @@ pub fn check_utf8(bytes: &[u8]) -> Result<(), JsonError> {
 
 /// Read one JSON value that may nest `max_depth` levels deep. Texts borrow from `bytes`, all else lies in `bump`.
 pub fn parse<'a>(bytes: &'a [u8], max_depth: usize, bump: &'a Bump) -> Result<Value<'a>, JsonError> {
-    let mut parser = Parser {
-        bytes,
-        position: 0,
-        bump,
-        room: max_depth,
-        values: MOST_VALUES,
-        items: Vec::with_capacity(16),
-        members: Vec::with_capacity(16),
-    };
-    let value = parser.value()?;
-    match parser.token() {
-        None => Ok(value),
-        Some(_) => Err(parser.error(Problem::Trailing)),
-    }
+    parse_anew(bytes, max_depth, bump, None)
+}
+
+/// The same, but what was seen before is not parsed again.
+pub fn parse_anew<'a>(
+    bytes: &'a [u8],
+    max_depth: usize,
+    bump: &'a Bump,
+    seen: Option<&'a Seen<'a>>,
+) -> Result<Value<'a>, JsonError> {
+    Parser::new(bytes, max_depth, bump, seen).whole()
 }
 
 thread_local! {
@@ -105,6 +108,7 @@ struct Parser<'a> {
     bytes: &'a [u8],
     position: usize,
     bump: &'a Bump,
+    seen: Option<&'a Seen<'a>>,
     /// How many more levels may be opened.
     room: usize,
     /// How many more values may be read.
@@ -115,6 +119,27 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    fn new(bytes: &'a [u8], max_depth: usize, bump: &'a Bump, seen: Option<&'a Seen<'a>>) -> Self {
+        Parser {
+            bytes,
+            position: 0,
+            bump,
+            seen,
+            room: max_depth,
+            values: MOST_VALUES,
+            items: Vec::with_capacity(16),
+            members: Vec::with_capacity(16),
+        }
+    }
+
+    fn whole(mut self) -> Result<Value<'a>, JsonError> {
+        let value = self.value()?;
+        match self.token() {
+            None => Ok(value),
+            Some(_) => Err(self.error(Problem::Trailing)),
+        }
+    }
+
     #[cold]
     fn error(&self, problem: Problem) -> JsonError {
         let problem = if self.position >= self.bytes.len() { Problem::End } else { problem };
@@ -136,16 +161,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    #[inline]
+    // In the loops over members and items, so that scalars take no call.
+    #[inline(always)]
     fn value(&mut self) -> Result<Value<'a>, JsonError> {
         match self.token() {
-            Some(b'"') => {
-                self.position += 1;
-                self.string().map(Value::Text)
-            }
-            Some(b'{') => self.nested(Self::object),
-            Some(b'[') => self.nested(Self::array),
+            Some(b'"') => self.text(),
+            Some(b'{' | b'[') => self.nested(),
             Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => self.other(),
+        }
+    }
+
+    fn other(&mut self) -> Result<Value<'a>, JsonError> {
+        match self.peek() {
             Some(b't') => self.word("true", Value::True),
             Some(b'f') => self.word("false", Value::False),
             Some(b'n') => self.word("null", Value::Null),
@@ -164,16 +192,49 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Step over the opening bracket and read what is inside.
-    fn nested(&mut self, inside: fn(&mut Self) -> Result<Value<'a>, JsonError>) -> Result<Value<'a>, JsonError> {
+    /// What is in brackets.
+    #[inline(never)]
+    fn nested(&mut self) -> Result<Value<'a>, JsonError> {
         if self.room == 0 {
             return Err(JsonError { at: self.position, problem: Problem::Depth });
         }
+        let (start, hash, before) = (self.position, self.hash(), self.values);
+        if let Some(value) = self.seen_before(hash) {
+            return Ok(value);
+        }
+        let is_object = self.peek() == Some(b'{');
         self.room -= 1;
         self.position += 1;
-        let value = inside(self);
+        let value = if is_object { self.object() } else { self.array() }?;
         self.room += 1;
-        value
+        self.remember(hash, start, before, value);
+        Ok(value)
+    }
+
+    /// What the value that starts here is found by, if it was parsed before.
+    #[inline]
+    fn hash(&self) -> Option<u64> {
+        self.seen.and_then(|_| Seen::hash(self.bytes.get(self.position..)?))
+    }
+
+    /// That value; None if it would be too deep or too much here, so that reading it tells where.
+    #[inline]
+    fn seen_before(&mut self, hash: Option<u64>) -> Option<Value<'a>> {
+        let known = self.seen?.get(hash?, self.bytes.get(self.position..)?)?;
+        if known.room > self.room {
+            return None;
+        }
+        self.values = self.values.checked_sub(known.values)?;
+        self.position += known.text.len();
+        Some(known.value)
+    }
+
+    #[inline]
+    fn remember(&self, hash: Option<u64>, start: usize, before: usize, value: Value<'a>) {
+        let text = &self.bytes[start..self.position];
+        if let (Some(seen), Some(hash), seen::SHORTEST..) = (self.seen, hash, text.len()) {
+            seen.put(Known { hash, text, value, room: self.room, values: before - self.values });
+        }
     }
 
     fn array(&mut self) -> Result<Value<'a>, JsonError> {
@@ -242,6 +303,31 @@ impl<'a> Parser<'a> {
         self.values =
             self.values.checked_sub(values).ok_or(JsonError { at: self.position, problem: Problem::Values })?;
         Ok(())
+    }
+
+    /// A string that isn't a key.
+    #[inline]
+    fn text(&mut self) -> Result<Value<'a>, JsonError> {
+        let start = self.position + 1;
+        match short_end(self.bytes, start) {
+            Some(end) if self.bytes.get(end) == Some(&b'"') => {
+                self.position = end + 1;
+                Ok(Value::Text(Text::Utf8(&self.bytes[start..end])))
+            }
+            _ => self.long_text(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_text(&mut self) -> Result<Value<'a>, JsonError> {
+        let (start, hash) = (self.position, self.hash());
+        if let Some(value) = self.seen_before(hash) {
+            return Ok(value);
+        }
+        self.position += 1;
+        let value = Value::Text(self.string()?);
+        self.remember(hash, start, self.values, value);
+        Ok(value)
     }
 
     /// The string whose opening quote was just read.
@@ -377,7 +463,7 @@ impl<'a> Parser<'a> {
         let negative = self.peek() == Some(b'-');
         self.position += usize::from(negative);
         let first = self.position;
-        let size = self.digits();
+        let size = self.digits(0);
         let length = self.position - first;
         if length == 0 {
             return if negative && self.peek() == Some(b'I') {
@@ -390,7 +476,7 @@ impl<'a> Parser<'a> {
             return Err(JsonError { at: first, problem: Problem::Number });
         }
         if matches!(self.peek(), Some(b'.' | b'e' | b'E')) {
-            return self.float(start);
+            return self.float(start, first, size);
         }
         if length <= 18 {
             return Ok(Value::Int(if negative { -size } else { size }));
@@ -405,10 +491,10 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Step over digits; their value is right where there are at most 18.
+    /// Step over digits, which follow others; the number that all make is right where there are at most 18.
     #[inline]
-    fn digits(&mut self) -> i64 {
-        let mut size = 0i64;
+    fn digits(&mut self, before: i64) -> i64 {
+        let mut size = before;
         while let Some(digit @ b'0'..=b'9') = self.peek() {
             size = size.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
             self.position += 1;
@@ -416,42 +502,53 @@ impl<'a> Parser<'a> {
         size
     }
 
+    /// The rest of a number whose sign and whole part were read.
     #[inline]
-    fn float(&mut self, start: usize) -> Result<Value<'a>, JsonError> {
+    fn float(&mut self, start: usize, first: usize, whole: i64) -> Result<Value<'a>, JsonError> {
+        let point = self.position;
+        let mut size = whole;
         if self.peek() == Some(b'.') {
             self.position += 1;
-            self.some_digits()?;
+            size = self.some_digits(whole)?;
         }
         if let Some(b'e' | b'E') = self.peek() {
             self.position += 1;
             if let Some(b'+' | b'-') = self.peek() {
                 self.position += 1;
             }
-            self.some_digits()?;
+            self.some_digits(0)?;
+        } else if self.position - first <= EXACT_DIGITS
+            && let Some(power) = POWERS.get((self.position - point).wrapping_sub(1))
+        {
+            // Both are exact, so the quotient is rounded once, to the nearest (Clinger, 1990).
+            let float = size as f64 / power;
+            return Ok(Value::Float(if start < first { -float } else { float }));
         }
         // `str::parse` rounds to the nearest binary64 and overflows to infinity, as Python does.
         let text = std::str::from_utf8(&self.bytes[start..self.position]).unwrap_or_default();
         text.parse().map(Value::Float).map_err(|_| self.error(Problem::Number))
     }
 
-    fn some_digits(&mut self) -> Result<(), JsonError> {
+    fn some_digits(&mut self, before: i64) -> Result<i64, JsonError> {
         let from = self.position;
-        self.digits();
-        if self.position == from { Err(self.error(Problem::Number)) } else { Ok(()) }
+        let size = self.digits(before);
+        if self.position == from { Err(self.error(Problem::Number)) } else { Ok(size) }
     }
 }
+
+/// Integers of so many digits are exact as binary64, and so are these powers of ten.
+const EXACT_DIGITS: usize = 15;
+const POWERS: [f64; EXACT_DIGITS + 1] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
 /// Where the run of plain characters ends: at a quote, a backslash, a control character, or the end of the text.
 #[inline]
 fn plain_end(bytes: &[u8], start: usize) -> usize {
-    let mut position = start;
     // Most strings are short; of a long one, the compiler makes vector instructions that skip 32 bytes at a time.
-    for _ in 0..3 {
-        match word_end(bytes, position) {
-            Some(end) => return end,
-            None => position += 8,
-        }
+    if let Some(end) = short_end(bytes, start) {
+        return end;
     }
+    let mut position = start + SHORT;
     while let Some(chunk) = bytes.get(position..).and_then(<[u8]>::first_chunk::<32>) {
         let special = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
         if chunk.iter().fold(0, |any, &byte| any | special(byte)) != 0 {
@@ -465,6 +562,14 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
             None => position += 8,
         }
     }
+}
+
+const SHORT: usize = 24;
+
+/// The same for so many bytes; None if all of them are plain.
+#[inline]
+fn short_end(bytes: &[u8], start: usize) -> Option<usize> {
+    (start..start + SHORT).step_by(8).find_map(|position| word_end(bytes, position))
 }
 
 /// The same for the next eight bytes; None if all of them are plain.
@@ -640,5 +745,85 @@ mod tests {
         let last: Vec<String> =
             (0..30).map(|key| format!("\"k{key}\": {}", if key < 10 { 90 + key } else { 60 + key })).collect();
         assert!(same(&format!("{{{}}}", text.join(",")), &format!("{{{}}}", last.join(","))));
+    }
+
+    /// Numbers that look random, the same each time.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, most: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % most
+        }
+
+        /// JSON text, mostly right, which says some things twice.
+        fn json(&mut self, pieces: &mut Vec<String>, depth: usize) -> String {
+            if !pieces.is_empty() && self.below(3) == 0 {
+                let piece = self.below(pieces.len());
+                return pieces[piece].clone();
+            }
+            let text = match self.below(if depth == 0 { 5 } else { 9 }) {
+                0 => "12345678901234567890123".to_owned(),
+                1 => format!("\"a long text, longer than what is looked up by {}\"", self.below(3)),
+                2 => format!("\"one with an escape, \\u00e9\\n, and something behind it {}\"", self.below(3)),
+                3 => ["null", "-0.5", "NaN", "\"\"", "[]", "{}", "tru", "\"\\x\""][self.below(8)].to_owned(),
+                4 => self.below(1000).to_string(),
+                5 | 6 => {
+                    let items: Vec<String> = (0..self.below(5)).map(|_| self.json(pieces, depth - 1)).collect();
+                    format!("[{}]", items.join([", ", ","][self.below(2)]))
+                }
+                _ => {
+                    let mut member = || format!("\"{}\": {}", self.below(4), self.json(pieces, depth - 1));
+                    let members: Vec<String> = (0..4).map(|_| member()).collect();
+                    format!("{{{}}}", members.join(", "))
+                }
+            };
+            pieces.push(text.clone());
+            text
+        }
+    }
+
+    #[test]
+    fn what_was_seen_is_read_as_if_it_was_not() {
+        let (mut numbers, mut found, mut failed) = (Numbers(7), 0, 0);
+        for _ in 0..5000 {
+            let mut pieces = Vec::new();
+            let texts = [numbers.json(&mut pieces, 5), numbers.json(&mut pieces, 5)];
+            let (room, values) = (1 + numbers.below(7), 1 + numbers.below(60));
+            let bump = Bump::new();
+            let seen = Seen::of(1 << 20, &bump).unwrap();
+            for text in &texts {
+                let read = |seen| {
+                    let mut parser = Parser::new(text.as_bytes(), room, &bump, seen);
+                    parser.values = values;
+                    parser.whole()
+                };
+                let (again, anew) = (read(Some(seen)), read(None));
+                failed += usize::from(anew.is_err());
+                assert_eq!(format!("{again:?}"), format!("{anew:?}"), "{text} with room for {room}, {values}");
+            }
+            // Read a second time, all of it is found.
+            if let Ok(Value::Object(first)) = parse_anew(texts[0].as_bytes(), room, &bump, Some(seen)) {
+                let Ok(Value::Object(second)) = parse_anew(texts[0].as_bytes(), room, &bump, Some(seen)) else {
+                    panic!()
+                };
+                found += usize::from(std::ptr::eq(first, second));
+            }
+        }
+        assert!(found > 500 && failed > 500 && failed < 9500, "{found} {failed}");
+    }
+
+    #[test]
+    fn short_decimals_are_read_as_long_ones_are() {
+        let mut numbers = Numbers(3);
+        for _ in 0..20_000 {
+            let whole = numbers.below(usize::pow(10, numbers.0 as u32 % 9));
+            let digits = 1 + numbers.below(9);
+            let text =
+                format!("{}{whole}.{:0digits$}", ["", "-"][whole % 2], numbers.below(usize::pow(10, digits as u32)));
+            let bump = Bump::new();
+            let Ok(Value::Float(float)) = parse(text.as_bytes(), 1, &bump) else { panic!("{text}") };
+            assert_eq!(float.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+        }
     }
 }

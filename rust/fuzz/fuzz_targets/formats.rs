@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     if std::str::from_utf8(bytes).is_err() {
         return;
     }
-    let reader = Reader { bump: &bump, may_be_deep: true };
+    let reader = Reader::new(&bump, true);
     let arguments = decode::arguments(reader, value);
     assert!(!arguments.deeper_than(MAX_DEPTH) || value.deeper_than(MAX_DEPTH));
     let records: &[Value<'_>] = match value {

@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let bump = Bump::new();
-    let reader = Reader { bump: &bump, may_be_deep: false };
+    let reader = Reader::new(&bump, false);
     let value = Value::Text(Text::Utf8(bytes));
     let scored = reader.calls(value);
     let copies = Bump::new();

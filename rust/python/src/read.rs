@@ -44,7 +44,7 @@ pub fn with_calls<R>(
     actual: &Bound<'_, PyAny>,
     expected: &Bound<'_, PyAny>,
     worker: &mut Worker,
-    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
+    using: impl for<'a> Fn(Value<'a>, Value<'a>, Reader<'a>, &mut Scratch) -> Result<R, (Side, Error)>,
 ) -> PyResult<Result<R, (Side, Error)>> {
     if let Ok(used) = read_and_use(actual.as_borrowed(), expected.as_borrowed(), true, worker, &using) {
         return Ok(used);
@@ -65,7 +65,7 @@ pub fn with_calls<R>(
 /// Read one list with all that is known of its calls or messages, and use it. What is said of [`with_calls`] holds here.
 pub fn with_all<R>(
     object: &Bound<'_, PyAny>,
-    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+    using: impl for<'a> Fn(Value<'a>, Reader<'a>) -> Result<R, Error>,
 ) -> PyResult<Result<R, Error>> {
     if let Ok(used) = read_all_and_use(object.as_borrowed(), &using) {
         return Ok(used);
@@ -83,7 +83,7 @@ pub fn with_all<R>(
 /// matters. What is said of [`with_calls`] holds here.
 pub fn with_messages<R>(
     object: &Bound<'_, PyAny>,
-    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+    using: impl for<'a> Fn(Value<'a>, Reader<'a>) -> Result<R, Error>,
 ) -> PyResult<Result<R, Error>> {
     if let Ok(used) = read_messages_and_use(object.as_borrowed(), false, &using) {
         return Ok(used);
@@ -100,7 +100,7 @@ pub fn with_messages<R>(
 fn read_messages_and_use<R>(
     object: Object<'_, '_>,
     is_copy: bool,
-    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+    using: impl for<'a> Fn(Value<'a>, Reader<'a>) -> Result<R, Error>,
 ) -> Result<Result<R, Error>, Foreign> {
     stacker::maybe_grow(2 * STACK, 4 * STACK, || {
         let bump = Bump::new();
@@ -111,7 +111,7 @@ fn read_messages_and_use<R>(
             _ => reading.value(object, MESSAGES_DEPTH),
         };
         match read {
-            Ok(value) => Ok(using(value, Reader { bump: &bump, may_be_deep: true })),
+            Ok(value) => Ok(using(value, Reader::new(&bump, true))),
             Err(Stop::Error(error)) => Ok(Err(error)),
             Err(Stop::Foreign) => Err(Foreign),
         }
@@ -120,13 +120,13 @@ fn read_messages_and_use<R>(
 
 fn read_all_and_use<R>(
     object: Object<'_, '_>,
-    using: impl Fn(Value<'_>, Reader<'_>) -> Result<R, Error>,
+    using: impl for<'a> Fn(Value<'a>, Reader<'a>) -> Result<R, Error>,
 ) -> Result<Result<R, Error>, Foreign> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
         let bump = Bump::new();
         match Reading::<true>::new(&bump, true).calls(object) {
             // Content may be deeper than what it holds.
-            Ok(value) => Ok(using(value, Reader { bump: &bump, may_be_deep: true })),
+            Ok(value) => Ok(using(value, Reader::new(&bump, true))),
             Err(Stop::Error(error)) => Ok(Err(error)),
             Err(Stop::Foreign) => Err(Foreign),
         }
@@ -140,7 +140,7 @@ fn read_all_and_use<R>(
 pub fn with_many_calls<R: Send>(
     pool: &ThreadPool,
     rows: &[(Object<'_, '_>, Object<'_, '_>)],
-    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)> + Sync,
+    using: impl for<'a> Fn(Value<'a>, Value<'a>, Reader<'a>, &mut Scratch) -> Result<R, (Side, Error)> + Sync,
 ) -> Vec<Option<Result<R, (Side, Error)>>> {
     struct Shared<'r, 'a, 'py>(&'r [(Object<'a, 'py>, Object<'a, 'py>)]);
     // SAFETY: see above; the objects are only read, while the thread that they belong to waits.
@@ -227,7 +227,7 @@ fn read_and_use<R>(
     expected: Object<'_, '_>,
     attached: bool,
     worker: &mut Worker,
-    using: impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<R, (Side, Error)>,
+    using: impl for<'a> Fn(Value<'a>, Value<'a>, Reader<'a>, &mut Scratch) -> Result<R, (Side, Error)>,
 ) -> Result<Result<R, (Side, Error)>, Foreign> {
     // Deep values need more stack than some threads have, such as those of musl.
     stacker::maybe_grow(STACK, 2 * STACK, || {
@@ -245,7 +245,7 @@ fn read_and_use<R>(
             Ok(expected) => expected,
             Err(stop) => return stopped(stop, Side::Expected),
         };
-        Ok(using(actual, expected, Reader { bump, may_be_deep: false }, scratch))
+        Ok(using(actual, expected, Reader::new(bump, false), scratch))
     })
 }
 

@@ -265,14 +265,14 @@ impl Scoring<'_> {
                 [place] => self.store.load(place..place + run, |at, trace| {
                     if let Some(wanted) = together.get(at - place) {
                         let (bump, scratch) = worker.room();
-                        let reader = Reader { bump, may_be_deep: true };
+                        let reader = Reader::new(bump, true);
                         let made = trace.map(|trace| trace.calls(reader, self.counted));
                         rows.push(self.row(wanted, made, reader, scratch));
                     }
                 }),
                 _ => {
                     let (bump, scratch) = worker.room();
-                    let reader = Reader { bump, may_be_deep: true };
+                    let reader = Reader::new(bump, true);
                     rows.push(self.row(first, self.joined(&first.1, reader), reader, scratch));
                 }
             }
@@ -287,7 +287,7 @@ impl Scoring<'_> {
         let (mut failed, mut reported) = (None, true);
         for &place in places {
             self.store.load(place..place + 1, |_, trace| match trace {
-                Ok(trace) => match trace.calls(reader, self.counted).copy_to(reader.bump) {
+                Ok(trace) => match trace.calls(Reader::new(reader.bump, true), self.counted).copy_to(reader.bump) {
                     Value::Array(calls) => all.extend_from_slice(calls),
                     _ => reported = false,
                 },
@@ -382,7 +382,7 @@ pub fn shares(all: Range<usize>) -> Vec<Range<usize>> {
 
 fn copies<'b>(store: &Store, range: Range<usize>, bump: &'b Bump) -> Vec<Result<Trace<'b>, String>> {
     let mut copies = Vec::with_capacity(range.len());
-    let reader = Reader { bump, may_be_deep: true };
+    let reader = Reader::new(bump, true);
     store.load(range, |_, trace| copies.push(trace.map(|trace| trace.copy_to(bump).decoded(reader))));
     copies
 }

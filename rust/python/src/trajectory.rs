@@ -96,7 +96,7 @@ impl Trajectory {
 
     fn scoring(
         &self,
-    ) -> impl Fn(Value<'_>, Value<'_>, Reader<'_>, &mut Scratch) -> Result<Report, (Side, Error)> + use<> {
+    ) -> impl for<'a> Fn(Value<'a>, Value<'a>, Reader<'a>, &mut Scratch) -> Result<Report, (Side, Error)> + use<> {
         let options = self.options;
         move |actual, expected, reader, scratch| score_values(options, (actual, reader), (expected, reader), scratch)
     }

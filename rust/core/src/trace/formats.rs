@@ -81,9 +81,9 @@ impl Wanted {
 }
 
 /// The format of a file by its first records. `by_line`: they stand on lines of their own, not in an array.
-pub fn recognise(
-    reader: Reader<'_>,
-    records: &[Value<'_>],
+pub fn recognise<'a>(
+    reader: Reader<'a>,
+    records: &[Value<'a>],
     by_line: bool,
     wanted: Option<Wanted>,
 ) -> Result<Format, Error> {
@@ -184,7 +184,7 @@ fn named<'a>(reader: Reader<'a>, record: Value<'a>) -> Option<Named<'a>> {
     members.iter().map(|member| Some((member.key, member.value, shape(member.value)?.word))).collect()
 }
 
-fn is_named(reader: Reader<'_>, record: Value<'_>) -> bool {
+fn is_named<'a>(reader: Reader<'a>, record: Value<'a>) -> bool {
     named(reader, record).is_some_and(|named| !named.is_empty())
 }
 

@@ -26,6 +26,7 @@ use callmatch_core::{
     show,
     summary::{Key, Summaries},
     text::Text,
+    value::Value,
 };
 use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
 use pyo3_arrow::{PyRecordBatchReader, error::PyArrowError, input::AnyRecordBatch};
@@ -340,7 +341,8 @@ impl Task {
         let (bump, scratch) = worker.room();
         let actual = values::at(actual, row, bump).map_err(|error| (Side::Actual, error))?;
         let expected = values::at(expected, row, bump).map_err(|error| (Side::Expected, error))?;
-        let reader = Reader { bump, may_be_deep: false };
+        let text = |value: &Value<'_>| if let Value::Text(Text::Utf8(text)) = value { text.len() } else { 0 };
+        let reader = Reader::again(bump, text(&actual) + text(&expected));
         score_values(self.options, (actual, reader), (expected, reader), scratch)
     }
 }

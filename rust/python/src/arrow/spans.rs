@@ -302,7 +302,7 @@ impl Reading {
                 *bump = Bump::new();
             }
             bump.reset();
-            let reader = Reader { bump, may_be_deep: true };
+            let reader = Reader::new(bump, true);
             let column = |place: usize| rows.columns().get(place);
             let is_set = |place: usize| column(place).is_some_and(|column| !column.is_null(row));
             let cell = |place: usize| match (column(place), self.fields.get(place)) {
@@ -346,7 +346,7 @@ fn outcomes(kept: &Table, counted: RecordedAs, is_whole: bool) -> Vec<Outcome> {
             *bump = Bump::new();
         }
         bump.reset();
-        let reader = Reader { bump, may_be_deep: true };
+        let reader = Reader::new(bump, true);
         let made = kept.trace(number, bump).calls(reader, counted, is_whole);
         let mut calls = Vec::new();
         span_table::write_value(made.calls, &mut calls);
@@ -492,7 +492,7 @@ impl Scoring<'_> {
             return Report::error("there is no trace with this id".to_owned());
         }
         let (bump, scratch) = worker.room();
-        let reader = Reader { bump, may_be_deep: true };
+        let reader = Reader::new(bump, true);
         let expected = row.expected.and_then(|number| self.expected.get(number)).map(|(_, wanted)| wanted);
         let expected = match expected {
             None | Some(Wanted::Nothing) => Value::Null,

@@ -476,6 +476,6 @@ fn written_value<'a>(text: &'a str, levels: usize, bump: &'a Bump) -> Option<Val
     }
     let value = json::parse(text.as_bytes(), levels, bump)
         .ok()
-        .or_else(|| decode::python_literal(Reader { bump, may_be_deep: true }, text.as_bytes()))?;
+        .or_else(|| decode::python_literal(Reader::new(bump, true), text.as_bytes()))?;
     matches!(value, Value::Object(_) | Value::Array(_)).then_some(value)
 }

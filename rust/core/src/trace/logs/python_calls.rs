@@ -149,7 +149,7 @@ mod tests {
 
     fn read(text: &str) -> Option<Vec<String>> {
         let bump = Bump::new();
-        let reader = Reader { bump: &bump, may_be_deep: false };
+        let reader = Reader::new(&bump, false);
         let calls = calls(reader, Text::from(text))?;
         Some(calls.iter().map(|span| format!("{}({})", show::plain(span.name), show::json_text(span.input))).collect())
     }

@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn what_the_tool_writes_is_not_asked() {
         let bump = Bump::new();
-        let reader = Reader { bump: &bump, may_be_deep: false };
+        let reader = Reader::new(&bump, false);
         let read = |text: &'static str| without_noise(reader, Text::from(text), &["<note>"]).map(show::plain);
         assert_eq!(read("hi <note>").as_deref(), Some("hi <note>"));
         assert_eq!(read(" hi").as_deref(), Some(" hi"));
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn results_find_calls_that_come_later_and_those_without_an_id() {
         let bump = Bump::new();
-        let reader = Reader { bump: &bump, may_be_deep: false };
+        let reader = Reader::new(&bump, false);
         let mut session = Session::new(reader);
         let call = |id: Option<&'static str>, name: &'static str| Span {
             id: id.map(Text::from),

@@ -261,7 +261,7 @@ pub mod tests {
     /// What a conversation tells, turn by turn: `input > output`, then each call as `id name input = output status error`.
     pub fn told(text: &str) -> Result<Vec<String>, String> {
         let bump = Bump::new();
-        let reader = Reader { bump: &bump, may_be_deep: false };
+        let reader = Reader::new(&bump, false);
         let conversation = conversation(reader, Value::Text(Text::from(text))).map_err(|error| error.to_string())?;
         let word = |text: Option<Text<'_>>| text.map_or("-".to_owned(), show::plain);
         let said = |value: Value<'_>| match value {

@@ -266,7 +266,7 @@ mod tests {
             let value = Reader::parse(text.as_bytes(), &bump).unwrap().0;
             for encoding in ENCODINGS {
                 assert!(!(encoding.fits)(value), "{} {text}", encoding.name);
-                let mut exported = Exported::new(Reader { bump: &bump, may_be_deep: false });
+                let mut exported = Exported::new(Reader::new(&bump, false));
                 assert!((encoding.read)(&mut exported, value).is_err(), "{} {text}", encoding.name);
             }
         }

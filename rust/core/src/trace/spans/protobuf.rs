@@ -429,7 +429,7 @@ mod tests {
 
     fn told(bytes: &[u8]) -> Vec<String> {
         let bump = Bump::new();
-        let mut exported = Exported::new(Reader { bump: &bump, may_be_deep: false });
+        let mut exported = Exported::new(Reader::new(&bump, false));
         assert_eq!(looks_like(bytes), read(bytes, &mut exported).is_ok());
         lines(&exported)
     }

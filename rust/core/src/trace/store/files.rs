@@ -375,7 +375,7 @@ fn recognise(name: &str, head: &Head, wanted: Option<Wanted>) -> Result<Option<R
     }
     let by_line = head.by_line;
     let bump = Bump::new();
-    let reader = Reader { bump: &bump, may_be_deep: true };
+    let reader = Reader::new(&bump, true);
     let mut values = Vec::new();
     let mut broken: Option<String> = None;
     for record in head.records.iter().take(HEAD_RECORDS) {

@@ -255,7 +255,7 @@ impl Reading {
         item: &mut Item,
         tell: &impl Fn(Error) -> String,
     ) -> Result<(), Error> {
-        let reader = Reader { bump: &self.bump, may_be_deep: true };
+        let reader = Reader::new(&self.bump, true);
         match self.format.unit {
             Unit::Pieces => {
                 let mut exported = Exported::new(reader);
@@ -292,7 +292,7 @@ impl Reading {
         item: &mut Item,
         tell: impl Fn(Error) -> String,
     ) {
-        let reader = Reader { bump: &self.bump, may_be_deep: true };
+        let reader = Reader::new(&self.bump, true);
         if columns.is_none()
             && let Some(trace) = self.format.glance(value)
         {

@@ -343,7 +343,7 @@ impl Store {
                 }
             }
         }
-        let mut found = Found::new(Reader { bump, may_be_deep: true });
+        let mut found = Found::new(Reader::new(bump, true));
         let read = format.read(&mut found, &values);
         take(&found);
         let problems = found.problems.iter().chain(read.as_ref().err());
@@ -447,7 +447,7 @@ impl Store {
         group: &[Entry],
         take: impl FnOnce(&Found<'a>),
     ) -> io::Result<Vec<String>> {
-        let reader = Reader { bump, may_be_deep: true };
+        let reader = Reader::new(bump, true);
         let wanted: HashSet<&str> = group.iter().filter_map(|entry| entry.id.as_deref()).collect();
         let mut exported = Exported::new(reader);
         let mut only = None;

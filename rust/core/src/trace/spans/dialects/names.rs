@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn names_without_what_is_put_around_them() {
         let bump = Bump::new();
-        let reader = Reader { bump: &bump, may_be_deep: false };
+        let reader = Reader::new(&bump, false);
         for (name, is) in [
             ("execute_tool a", "a"),
             ("running tool: a", "a"),
