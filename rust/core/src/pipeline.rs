@@ -8,10 +8,7 @@ use std::{
     collections::BTreeMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Condvar, Mutex,
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    },
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
     time::Duration,
 };
@@ -26,12 +23,8 @@ pub trait Source: Send + 'static {
 }
 
 pub struct Pipeline<T> {
-    done: Receiver<(u64, io::Result<T>)>,
-    /// Results that came before their turn.
-    early: BTreeMap<u64, io::Result<T>>,
+    done: Arc<Done<T>>,
     window: Arc<Window>,
-    /// The number of the piece whose turn it is.
-    turn: u64,
 }
 
 /// What came of waiting.
@@ -59,35 +52,106 @@ impl<T: Send + 'static> Pipeline<T> {
     ) -> io::Result<Self> {
         let source = Arc::new(Mutex::new(Taking { source, number: 0, finished: false }));
         let window = Arc::new(Window::new(ahead * threads as u64));
-        let (sender, done) = channel();
+        // If a thread can't be started, dropping this stops the others.
+        let pipeline = Pipeline { done: Arc::new(Done::new()), window };
         for _ in 0..threads {
-            let (source, window, sender, worker) = (source.clone(), window.clone(), sender.clone(), worker());
+            let (source, window, worker, sender) =
+                (source.clone(), pipeline.window.clone(), worker(), Sender::new(&pipeline.done));
             let work = move || work(&source, &window, worker, &sender);
             thread::Builder::new().name("callmatch".to_owned()).spawn(work)?;
         }
-        Ok(Pipeline { done, early: BTreeMap::new(), window, turn: 0 })
+        Ok(pipeline)
     }
 
     /// Wait for the next result, but not longer than that. After an error there is no other result.
     pub fn next(&mut self, longest: Duration) -> io::Result<Next<T>> {
-        loop {
-            if let Some(result) = self.early.remove(&self.turn) {
-                self.turn += 1;
-                self.window.move_to(self.turn);
-                return result.map(Next::Done);
-            }
-            match self.done.recv_timeout(longest) {
-                Ok((number, result)) => drop(self.early.insert(number, result)),
-                Err(RecvTimeoutError::Timeout) => return Ok(Next::Pending),
-                Err(RecvTimeoutError::Disconnected) => return Ok(Next::End),
-            }
-        }
+        let (next, turn) = self.done.next(longest);
+        self.window.move_to(turn);
+        next
     }
 }
 
 impl<T> Drop for Pipeline<T> {
     fn drop(&mut self) {
         self.window.close();
+    }
+}
+
+/// What is done and was not given out yet.
+struct Done<T> {
+    results: Mutex<Results<T>>,
+    changed: Condvar,
+}
+
+struct Results<T> {
+    /// By the number of the piece.
+    early: BTreeMap<u64, io::Result<T>>,
+    /// The number of the piece whose turn it is.
+    turn: u64,
+    /// How many threads may have more.
+    senders: usize,
+}
+
+/// Whoever waits is woken for so many results: waking a thread takes as long as some tens of rows, and takes a core from
+/// those that work.
+const WAKE_FOR: usize = 8;
+
+impl<T> Results<T> {
+    fn worth_waking(&self) -> bool {
+        self.senders == 0 || self.early.len() >= WAKE_FOR && self.early.contains_key(&self.turn)
+    }
+}
+
+impl<T> Done<T> {
+    fn new() -> Self {
+        Done { results: Mutex::new(Results { early: BTreeMap::new(), turn: 0, senders: 0 }), changed: Condvar::new() }
+    }
+
+    /// The next result, or what is instead of it after that time, and whose turn it is then.
+    fn next(&self, longest: Duration) -> (io::Result<Next<T>>, u64) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if !results.early.contains_key(&results.turn) {
+            let waited = self.changed.wait_timeout_while(results, longest, |results| !results.worth_waking());
+            (results, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        let turn = results.turn;
+        let next = match results.early.remove(&turn) {
+            Some(result) => {
+                results.turn += 1;
+                result.map(Next::Done)
+            }
+            None if results.senders == 0 => Ok(Next::End),
+            None => Ok(Next::Pending),
+        };
+        (next, results.turn)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Results<T>)) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut results);
+        if results.worth_waking() {
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// One for each thread that works.
+struct Sender<T>(Arc<Done<T>>);
+
+impl<T> Sender<T> {
+    fn new(done: &Arc<Done<T>>) -> Self {
+        done.change(|results| results.senders += 1);
+        Sender(done.clone())
+    }
+
+    fn send(&self, number: u64, result: io::Result<T>) {
+        self.0.change(|results| drop(results.early.insert(number, result)));
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        self.0.change(|results| results.senders -= 1);
     }
 }
 
@@ -139,7 +203,7 @@ fn work<S: Source, T>(
     source: &Mutex<Taking<S>>,
     window: &Window,
     mut worker: impl FnMut(&S::Piece) -> T,
-    done: &Sender<(u64, io::Result<T>)>,
+    done: &Sender<T>,
 ) {
     let mut used: Option<S::Piece> = None;
     loop {
@@ -167,9 +231,7 @@ fn work<S: Source, T>(
             }
             Err(error) => Err(error),
         };
-        if done.send((number, result)).is_err() {
-            return;
-        }
+        done.send(number, result);
     }
 }
 
