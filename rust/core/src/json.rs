@@ -161,7 +161,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    // In the loops over members and items, so that scalars take no call.
+    // Inlined into the loops over members and items, so that scalars take no call. (In a debug build, a frame with all that
+    // strings and numbers need would be too large for the deepest values.)
     #[inline(always)]
     fn value(&mut self) -> Result<Value<'a>, JsonError> {
         match self.token() {
@@ -306,7 +307,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A string that isn't a key.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn text(&mut self) -> Result<Value<'a>, JsonError> {
         let start = self.position + 1;
         match short_end(self.bytes, start) {
@@ -457,7 +458,7 @@ impl<'a> Parser<'a> {
         Ok(unit)
     }
 
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self) -> Result<Value<'a>, JsonError> {
         let start = self.position;
         let negative = self.peek() == Some(b'-');

@@ -7,7 +7,7 @@ use std::hash::RandomState;
 use bumpalo::Bump;
 use callmatch_core::{
     compare,
-    json::{self, Problem},
+    json::{self, Problem, Seen},
     number::{Big, Magnitude},
     text::Text,
     value::{MAX_DEPTH, Value, get},
@@ -22,6 +22,12 @@ fuzz_target!(|bytes: &[u8]| {
     let bump = Bump::new();
     let ours = json::parse(bytes, MAX_DEPTH, &bump);
     let limited = json::parse(bytes, FEW, &bump);
+    // What was seen is read as if it was not.
+    let seen = Seen::of(usize::MAX, &bump);
+    for _ in 0..2 {
+        let again = json::parse_anew(bytes, MAX_DEPTH, &bump, seen);
+        assert_eq!(format!("{again:?}"), format!("{ours:?}"));
+    }
     assert_eq!(json::check_utf8(bytes).is_ok(), str::from_utf8(bytes).is_ok());
     let Ok(text) = str::from_utf8(bytes) else { return };
     // A key that `serde_json` writes its numbers under while it reads them.

@@ -29,8 +29,10 @@ pub struct Known<'a> {
 
 const SLOTS: usize = 256;
 const USUAL: usize = 32;
-/// Texts are told apart by so many bytes. What is shorter is parsed as quickly as it is found.
-pub const SHORTEST: usize = 32;
+/// Texts are looked up by so many bytes.
+const BEGINNING: usize = 32;
+/// What is shorter is parsed as quickly as it is remembered and found.
+pub const SHORTEST: usize = 48;
 /// Rows of less text are parsed before room for what was seen is made.
 const SMALLEST_ROW: usize = 512;
 /// What words are multiplied by, so that each of their bytes counts for the upper bits.
@@ -49,7 +51,7 @@ impl<'a> Seen<'a> {
     /// By what a text that begins like this one is found; None if too little follows.
     #[inline]
     pub fn hash(text: &[u8]) -> Option<u64> {
-        let (words, []) = text.first_chunk::<SHORTEST>()?.as_chunks::<8>() else { return None };
+        let (words, []) = text.first_chunk::<BEGINNING>()?.as_chunks::<8>() else { return None };
         let product = |(word, odd): (&[u8; 8], u64)| u64::from_le_bytes(*word).wrapping_mul(odd);
         Some(words.iter().zip(ODD).map(product).fold(0, u64::wrapping_add))
     }
