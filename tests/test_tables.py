@@ -1,6 +1,7 @@
 """Scores of the rows of Arrow tables: the same answers as row by row, whatever the rows come in."""
 
 import json
+import threading
 from decimal import Decimal
 
 import pandas as pd
@@ -295,6 +296,25 @@ def test_pandas():
         {"tool_calls": [made for made, _ in ROWS], "expected_tool_calls": [wanted for _, wanted in ROWS]}
     )
     assert scored(frame).equals(scored(table_of(ROWS)))
+
+
+def test_the_deepest_calls_are_scored_in_a_thread_with_a_small_stack():
+    def call(depth):
+        return '[{"name": "t", "arguments": ' + '{"k": ' * depth + "1" + "}" * depth + "}]"
+
+    rows, found = [(call(512), call(512)), (call(512), call(511)), (call(513), call(513))], []
+
+    def score_all():
+        found.extend(scored(table_of(rows), threads=1)["verdict"].to_pylist())
+
+    before = threading.stack_size(128 << 10)
+    try:
+        thread = threading.Thread(target=score_all)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == ["passed", "failed", "error"]
 
 
 def test_polars_frames():

@@ -250,7 +250,7 @@ fn read_and_use<R>(
 }
 
 /// More than reading, comparing and showing values of the greatest depth takes.
-const STACK: usize = 1 << 20;
+pub const STACK: usize = 1 << 20;
 
 /// Why reading stopped.
 enum Stop {

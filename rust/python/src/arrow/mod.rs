@@ -32,7 +32,7 @@ use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
 use pyo3_arrow::{PyRecordBatchReader, error::PyArrowError, input::AnyRecordBatch};
 use rayon::prelude::*;
 
-use crate::{errors, files::check_fields, threads::threads, trajectory::Trajectory};
+use crate::{errors, files::check_fields, read::STACK, threads::threads, trajectory::Trajectory};
 
 /// Rows that come out as one batch.
 const ROWS: usize = 2048;
@@ -254,11 +254,13 @@ impl Scored {
         let is_small = batch.num_rows() < FEWEST && batch.get_array_memory_size() < LARGE;
         let parts = if self.threads == 1 || is_small {
             let mut worker = Worker::default();
-            let one = |start: &usize| {
+            let mut one = |start: &usize| {
                 let part = part(*start);
                 let reports = (0..part.num_rows()).map(|row| task.report(&part, before + start, row, &mut worker));
                 finished(&part, &reports.collect::<Vec<_>>())
             };
+            // The caller's thread may have less than the deepest values need.
+            let one = |start: &usize| stacker::maybe_grow(STACK, 2 * STACK, || one(start));
             starts.iter().map(one).collect::<Result<Vec<_>, ArrowError>>()?
         } else {
             let pool = threads(self.threads)?;
