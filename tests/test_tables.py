@@ -307,7 +307,7 @@ def test_the_deepest_calls_are_scored_in_a_thread_with_a_small_stack():
     def score_all():
         found.extend(scored(table_of(rows), threads=1)["verdict"].to_pylist())
 
-    before = threading.stack_size(128 << 10)
+    before = threading.stack_size(64 << 10)
     try:
         thread = threading.Thread(target=score_all)
         thread.start()
