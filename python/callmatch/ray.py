@@ -51,4 +51,7 @@ def score(
         # Ray runs a worker for each of its cores.
         return pa.table(metric.evaluate_table(table, keep=names, threads=1, **given))
 
+    if kept is not None:
+        # So that Parquet files are not read for more.
+        dataset = dataset.select_columns(list(dict.fromkeys([*kept, tool_calls, expected_tool_calls])))
     return dataset.map_batches(scored, batch_format="pyarrow", zero_copy_batch=True)

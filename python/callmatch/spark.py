@@ -10,6 +10,7 @@ from callmatch.metrics.trajectory import ToolCallTrajectory
 
 with needs("spark"):
     import pyarrow as pa
+    from pyspark.sql.functions import col
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
     from pyspark.sql.types import StructType
 
@@ -55,9 +56,14 @@ def score(
     made = from_arrow_schema(pa.schema(list(scores)[len(kept) :]))
     schema = StructType([*(frame.schema[name] for name in kept), *made.fields])
 
+    # Spark hands over all columns of a frame, so those that nobody needs are left out, and takes no name with a dot.
+    needed = list(dict.fromkeys([*kept, tool_calls, expected_tool_calls]))
+    quoted = [col(f"`{name.replace('`', '``')}`").alias(f"column {place}") for place, name in enumerate(needed)]
+
     def scored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
+            rows = batch.rename_columns(needed)
             # Spark runs a worker for each of its cores.
-            yield from pa.table(metric.evaluate_table(batch, keep=kept, threads=1, **given)).to_batches()
+            yield from pa.table(metric.evaluate_table(rows, keep=kept, threads=1, **given)).to_batches()
 
-    return frame.mapInArrow(scored, schema)
+    return frame.select(*quoted).mapInArrow(scored, schema)

@@ -4,6 +4,7 @@ import os
 import sys
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from callmatch import InvalidInput
@@ -60,6 +61,24 @@ def test_spark_with_nested_calls(spark):
     assert [row.verdict for row in scores.orderBy("id").collect()] == ["passed", "not_applicable"]
 
 
+def test_spark_hands_over_no_column_that_is_not_needed(spark):
+    import callmatch.spark
+
+    frame = spark.createDataFrame([(7, "[]", "[]")], "id int, tool_calls string, expected_tool_calls string")
+    frame = frame.selectExpr("*", "raise_error('this was read') as payload")
+    [row] = callmatch.spark.score(frame, keep=["id"], columns=["verdict"]).collect()
+    assert row.asDict() == {"id": 7, "verdict": "passed"}
+
+
+def test_spark_takes_any_name_of_a_column(spark):
+    import callmatch.spark
+
+    frame = spark.createDataFrame([(7, "[]", "[]")], ["run.id", "made`up", "a.b"])
+    given = {"tool_calls": "made`up", "expected_tool_calls": "a.b", "columns": ["verdict"]}
+    [row] = callmatch.spark.score(frame, **given).collect()
+    assert row.asDict() == {"run.id": 7, "made`up": "[]", "a.b": "[]", "verdict": "passed"}
+
+
 def test_spark_says_what_is_wrong_before_anything_is_run(spark):
     import callmatch.spark
 
@@ -83,3 +102,19 @@ def test_ray(ray, match):
     dataset = ray.data.from_arrow([TABLE.slice(start, 1250) for start in range(0, COUNT, 1250)])
     scores = callmatch.ray.score(dataset, keep=["id"], match=match).drop_columns(["reason", "error"])
     assert sorted(scores.take_all(), key=lambda row: row["id"]) == right(match)
+
+
+def test_ray_reads_no_column_that_is_not_needed(ray, tmp_path):
+    import callmatch.ray
+
+    path = tmp_path / "runs.parquet"
+    payload = pa.array(["never read" * 1000] * COUNT)
+    pq.write_table(TABLE.append_column("payload", payload), path, use_dictionary=False, compression="none")
+    column = pq.ParquetFile(path).metadata.row_group(0).column(3)
+    with path.open("r+b") as file:
+        file.seek(column.data_page_offset)
+        file.write(b"\xff" * 100)
+    dataset = ray.data.read_parquet(str(path))
+    with pytest.raises(Exception, match=r"(?i)thrift|deserialize|page"):
+        dataset.take_all()
+    assert callmatch.ray.score(dataset, keep=["id"]).count() == COUNT
