@@ -277,7 +277,7 @@ class Chart:
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=2000, help="how many pairs of lists of calls (default: 2000)")
+    parser.add_argument("--pairs", type=int, default=20_000, help="how many pairs of lists of calls (default: 20000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often; the shortest time counts (default: 3)")
     parser.add_argument("--only", choices=list(PACKAGES), action="append", help="only this one")
     parser.add_argument("--chart", action="store_true", help="draw the mode that all have, too")

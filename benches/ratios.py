@@ -265,7 +265,13 @@ def measure_tables(data: Data) -> Iterable[Row]:
     callmatch.duckdb.register(connection)
     connection.register("pairs", rows)
     expression = callmatch.polars.score("tool_calls", "expected_tool_calls")
-    query = "select callmatch_score(tool_calls, expected_tool_calls, 'in_order', 'partial') as scores from pairs"
+    call = "(tool_calls, expected_tool_calls, 'in_order', 'partial') as scores from pairs"
+    query = "select callmatch_score" + call
+
+    def nothing(*texts: Any) -> Any:
+        return pyarrow.nulls(len(texts[0]), pyarrow.int32())
+
+    connection.create_function("nothing", nothing, ["VARCHAR"] * 4, "INTEGER", type="arrow", null_handling="special")
     metric = ToolCallTrajectory()
 
     def scored(threads: int | None) -> Any:
@@ -278,12 +284,13 @@ def measure_tables(data: Data) -> Iterable[Row]:
         ("duckdb", [scores["verdict"] for scores in connection.sql(query).to_arrow_table()["scores"].to_pylist()]),
     ]:
         check(found, verdicts, what)
-    all_cores, one_core, of_polars, of_duckdb, theirs = best(
+    all_cores, one_core, of_polars, of_duckdb, idle, theirs = best(
         ROUNDS,
         lambda: scored(None),
         lambda: scored(1),
         lambda: frame.select(expression),
         lambda: connection.sql(query).to_arrow_table(),
+        lambda: connection.sql("select nothing" + call).to_arrow_table(),
         lambda: [orjson.loads(text) for text in encoded],
     )
     yield compared("evaluate_table(), all columns / orjson.loads", data, all_cores, theirs, "orjson", 0.3)
@@ -291,6 +298,8 @@ def measure_tables(data: Data) -> Iterable[Row]:
     yield compared("evaluate_table(), two cores / one", data, all_cores, one_core, "one core", 1 / 1.9)
     yield compared("polars expression / evaluate_table()", data, of_polars, all_cores, "evaluate_table()", 1.2)
     yield compared("duckdb function / evaluate_table()", data, of_duckdb, all_cores, "evaluate_table()", 1.2)
+    what = "duckdb function that does nothing / evaluate_table()"
+    yield compared(what, data, idle, all_cores, "evaluate_table()", None)
 
 
 def measure_table_files(data: Data, directory: Path) -> Iterable[Row]:
