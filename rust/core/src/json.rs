@@ -101,6 +101,8 @@ thread_local! {
 
 /// No more of it is kept from one string to the next.
 const MOST_KEPT: usize = 1 << 20;
+/// Bytes behind an escape in which another one is looked for in small steps.
+const NEAR: usize = 64;
 /// So much of it is free behind what was filled, at least: for some plain words, and what an escape says.
 const SPARE: usize = 64;
 
@@ -389,21 +391,24 @@ impl<'a> Parser<'a> {
             }
             // Where one escape is, the next is near: what is before it is copied while it is looked for.
             from = self.position;
-            self.position = loop {
-                let chunk = self.bytes.get(from..).and_then(<[u8]>::first_chunk::<16>);
-                let place = room.get_mut(filled..).and_then(<[u8]>::first_chunk_mut::<16>);
-                let (Some(chunk), Some(place)) = (chunk, place) else { break plain_end(self.bytes, from) };
-                *place = *chunk;
-                // The lower half of its bits are those of the first eight bytes.
-                let both = u128::from_le_bytes(*chunk);
-                let special = [both as u64, (both >> 64) as u64].map(special_in);
-                let special = u128::from(special[0]) | u128::from(special[1]) << 64;
-                let plain = (special.trailing_zeros() / 8) as usize;
-                filled += plain;
-                from += plain;
-                if special != 0 {
-                    break from;
+            self.position = 'next: {
+                for _ in 0..NEAR / 16 {
+                    let chunk = self.bytes.get(from..).and_then(<[u8]>::first_chunk::<16>);
+                    let place = room.get_mut(filled..).and_then(<[u8]>::first_chunk_mut::<16>);
+                    let (Some(chunk), Some(place)) = (chunk, place) else { break };
+                    *place = *chunk;
+                    // The lower half of its bits are those of the first eight bytes.
+                    let both = u128::from_le_bytes(*chunk);
+                    let special = [both as u64, (both >> 64) as u64].map(special_in);
+                    let special = u128::from(special[0]) | u128::from(special[1]) << 64;
+                    let plain = (special.trailing_zeros() / 8) as usize;
+                    filled += plain;
+                    from += plain;
+                    if special != 0 {
+                        break 'next from;
+                    }
                 }
+                plain_end(self.bytes, from)
             };
         }
     }
