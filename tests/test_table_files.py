@@ -1091,3 +1091,24 @@ def test_dictionaries_that_are_kept_come_out_a_few_rows_at_a_time(tmp_path, monk
     batches = list(scores)
     assert [text for batch in batches for text in batch.column("kept").to_pylist()] == [texts[at] for at in chosen]
     assert max(batch.nbytes for batch in batches) < 2 << 20
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".jsonl", ".csv"])
+def test_runs_that_are_kept_come_out_as_what_they_stand_for(tmp_path, ending):
+    kept = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 5], pa.int32()), pa.array(["a", None, "b"]))
+    table = pa.table({"tool_calls": ["[]"] * 5, "expected_tool_calls": ["[]"] * 5, "kept": kept})
+    with pa.OSFile(str(tmp_path / "runs.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        for start in range(0, 5, 2):
+            writer.write_table(table.slice(start, 2))
+    for source in (table, tmp_path / "runs.arrow"):
+        path = tmp_path / f"scores{ending}"
+        ToolCallTrajectory().evaluate_table(source, keep=["kept"], columns=["score"]).write(path)
+        if ending == ".parquet":
+            found = pq.read_table(path)["kept"].to_pylist()
+        elif ending == ".arrow":
+            found = pa.ipc.open_file(path).read_all()["kept"].to_pylist()
+        elif ending == ".jsonl":
+            found = [json.loads(line)["kept"] for line in path.read_text().splitlines()]
+        else:
+            found = [row["kept"] or None for row in csv.DictReader(io.StringIO(path.read_text()))]
+        assert found == ["a", "a", None, "b", "b"]

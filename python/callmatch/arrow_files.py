@@ -354,7 +354,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
     """What comes out of a column that is kept. Files differ in dictionaries, and not all formats have views."""
     import pyarrow as pa  # noqa: PLC0415
 
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain(kind.value_type)
     return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)
 
@@ -398,7 +398,10 @@ def own(batch: pa.RecordBatch) -> list[pa.Array]:
 def made(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """A column as another type."""
     import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    elif pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
     return column if column.type == wanted else column.cast(wanted)
