@@ -369,3 +369,51 @@ def test_mistakes_are_told_with_what_would_be_right(scored, tmp_path):
     told = succeeds("compare", one, two)
     assert "\x1b" not in told
     assert "1 row is in AFTER alone: \\u001b[31m" in told
+
+
+# Files as others have them
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".jsonl"])
+def test_csv_files_have_the_ids_of_all_other_files(tmp_path, ending):
+    """Spreadsheets take some texts for formulas, and a CSV file has them with a mark, which is no part of the id."""
+    ids = ["=a", "'=a", "''=a", "-1", "'-1", "@a", "+a", "'a", "a", "'"]
+    calls = ["[]"] * len(ids)
+    pq.write_table(pa.table({"id": ids, "tool_calls": calls, "expected_tool_calls": calls}), tmp_path / "runs.parquet")
+    for name in ("scores.csv", f"scores{ending}"):
+        succeeds("score", str(tmp_path / "runs.parquet"), "-o", str(tmp_path / name))
+    with open(tmp_path / "scores.csv", newline="") as file:
+        cells = [row["id"] for row in csv.DictReader(file)]
+    assert len({*cells}) == len(ids)
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    for found in (
+        compare(tmp_path / "scores.csv", tmp_path / f"scores{ending}"),
+        compare({"id": ids, "verdict": ["passed"] * len(ids)}, tmp_path / "scores.csv"),
+    ):
+        assert (found.both_passed, found.only_before, found.only_after) == (len(ids), (0, ()), (0, ()))
+
+
+def test_cells_of_csv_may_be_long_and_the_limit_of_others_stays(tmp_path):
+    path, limit = tmp_path / "scores.csv", csv.field_size_limit()
+    path.write_text(f"id,verdict,kept\na,passed,{'x' * (limit + 1)}\n")
+    assert compare(path, path).both_passed == 1
+    assert csv.field_size_limit() == limit
+
+
+def test_two_columns_of_a_name_are_told(tmp_path):
+    arrays = [pa.array(["a"]), pa.array(["b"]), pa.array(["passed"])]
+    table = pa.Table.from_arrays(arrays, ["id", "id", "verdict"])
+    pq.write_table(table, tmp_path / "scores.parquet")
+    for scores, name in ((table, "before"), (tmp_path / "scores.parquet", "scores.parquet")):
+        with pytest.raises(InvalidInput, match=rf"{name}: there are two columns 'id'"):
+            compare(scores, table)
+
+
+def test_a_file_damaged_in_the_middle_is_named(tmp_path):
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table(columns(["passed"] * 1000)), path, compression="zstd")
+    whole = bytearray(path.read_bytes())
+    whole[4:200] = b"\xff" * 196
+    path.write_bytes(whole)
+    with pytest.raises(InvalidInput, match=r"scores\.parquet: it can't be read as Parquet"):
+        compare(path, path)

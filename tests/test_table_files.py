@@ -1040,3 +1040,75 @@ def test_groups_of_tables(tmp_path):
     assert scores.summary() == right.total
     _, err = run("*.parquet", "--group-by", "modle", cwd=tmp_path, code=2)
     assert "did you mean" in err
+
+
+# What would be lost, and what would never end
+
+
+def test_an_input_is_not_written_over(tmp_path, memory):
+    path = tmp_path / "runs.parquet"
+    write(table_of(3), path)
+    (tmp_path / "link.parquet").symlink_to(path)
+    whole = path.read_bytes()
+    fsspec.filesystem("memory").pipe("/runs.parquet", whole)
+    for source, output in (
+        (str(path), str(path)),
+        (path.as_uri(), str(path)),
+        (str(path), str(tmp_path / "link.parquet")),
+        ("memory://runs.parquet", "memory:///runs.parquet"),
+    ):
+        with pytest.raises(InvalidInput, match=r"it would overwrite the input"):
+            ToolCallTrajectory().evaluate_table(source).write(output)
+        _, err = run(source, "-o", output, cwd=tmp_path, code=2)
+        assert "would overwrite the input" in err
+    assert path.read_bytes() == fsspec.filesystem("memory").cat("/runs.parquet") == whole
+    assert sorted(os.listdir(tmp_path)) == ["link.parquet", "runs.parquet"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, ending):
+    os.mkfifo(tmp_path / f"runs.{ending}")
+    with pytest.raises(InvalidInput, match="this is no file"):
+        ToolCallTrajectory().evaluate_table(tmp_path / f"runs.{ending}")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_dictionaries_that_are_kept_come_out_a_few_rows_at_a_time(tmp_path, monkeypatch, ending):
+    """A number in a file may stand for a long text, and a batch of numbers for more of them than memory has."""
+    monkeypatch.setattr(arrow_files, "BATCH", 1 << 20)
+    count, texts = 1000, {0: "x" * 30_000, 1: "y", None: None}
+    chosen = [(0, 1, None)[place % 3] for place in range(count)]
+    kept = pa.DictionaryArray.from_arrays(pa.array(chosen, pa.int32()), pa.array([texts[0], texts[1]]))
+    path = tmp_path / f"runs.{ending}"
+    table = pa.table({"tool_calls": ["[]"] * count, "expected_tool_calls": ["[]"] * count, "kept": kept})
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    scores = pa.RecordBatchReader.from_stream(ToolCallTrajectory().evaluate_table(path, keep=["kept"]))
+    batches = list(scores)
+    assert [text for batch in batches for text in batch.column("kept").to_pylist()] == [texts[at] for at in chosen]
+    assert max(batch.nbytes for batch in batches) < 2 << 20
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".jsonl", ".csv"])
+def test_runs_that_are_kept_come_out_as_what_they_stand_for(tmp_path, ending):
+    kept = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 5], pa.int32()), pa.array(["a", None, "b"]))
+    table = pa.table({"tool_calls": ["[]"] * 5, "expected_tool_calls": ["[]"] * 5, "kept": kept})
+    with pa.OSFile(str(tmp_path / "runs.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        for start in range(0, 5, 2):
+            writer.write_table(table.slice(start, 2))
+    for source in (table, tmp_path / "runs.arrow"):
+        path = tmp_path / f"scores{ending}"
+        ToolCallTrajectory().evaluate_table(source, keep=["kept"], columns=["score"]).write(path)
+        if ending == ".parquet":
+            found = pq.read_table(path)["kept"].to_pylist()
+        elif ending == ".arrow":
+            found = pa.ipc.open_file(path).read_all()["kept"].to_pylist()
+        elif ending == ".jsonl":
+            found = [json.loads(line)["kept"] for line in path.read_text().splitlines()]
+        else:
+            found = [row["kept"] or None for row in csv.DictReader(io.StringIO(path.read_text()))]
+        assert found == ["a", "a", None, "b", "b"]

@@ -13,7 +13,7 @@ from callmatch.arrow import ScoreTable, Table, names_of
 from callmatch.errors import CallmatchError, InvalidInput
 from callmatch.storage import Place
 from callmatch.summaries import Summaries, Summary
-from callmatch.table_files import Rows, TableFile, ahead, gathered, open_table, size_of
+from callmatch.table_files import BATCH, Rows, TableFile, ahead, gathered, open_table, size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -279,7 +279,8 @@ class FileScores(ScoreTable):
         for file in range(start.file, len(self.places)):
             opened = self._open_file(file)
             try:
-                for rows in gathered(opened.batches(self._read, start.row if file == start.file else 0)):
+                read = gathered(opened.batches(self._read, start.row if file == start.file else 0))
+                for rows in (part for found in read for part in _short(found, self._kept)):
                     columns = []
                     for name in self._read:
                         column = rows.batch.column(rows.batch.schema.get_field_index(name))
@@ -353,17 +354,38 @@ def plain(kind: pa.DataType) -> pa.DataType:
     """What comes out of a column that is kept. Files differ in dictionaries, and not all formats have views."""
     import pyarrow as pa  # noqa: PLC0415
 
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain(kind.value_type)
     return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)
+
+
+def _short(rows: Rows, kept: Iterable[str]) -> Iterator[Rows]:
+    """The same rows, so few at a time that dictionaries fit into memory as what they stand for."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    batch, size = rows.batch, 0
+    for name in kept:
+        column = batch.column(batch.schema.get_field_index(name))
+        if pa.types.is_dictionary(column.type) and _is_text(plain(column.type)):
+            lengths = pc.binary_length(made(column.dictionary, plain(column.type)))
+            size += pc.sum(pc.cast(lengths.take(column.indices), pa.int64())).as_py() or 0
+    step = max(1, int(BATCH * batch.num_rows / size)) if size > BATCH else batch.num_rows
+    for offset in range(0, batch.num_rows, step):
+        yield Rows(rows.first + offset, batch.slice(offset, step), rows.share)
 
 
 def _may_be(kind: pa.DataType, wanted: pa.DataType) -> bool:
     """Can a column of this kind come out as another? Texts and bytes can, and what holds nothing."""
     import pyarrow as pa  # noqa: PLC0415
 
-    texts = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
-    return plain(kind) == wanted or pa.types.is_null(kind) or {plain(kind), wanted} <= texts
+    return plain(kind) == wanted or pa.types.is_null(kind) or (_is_text(plain(kind)) and _is_text(wanted))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return kind in {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
 
 
 def own(batch: pa.RecordBatch) -> list[pa.Array]:
@@ -376,7 +398,10 @@ def own(batch: pa.RecordBatch) -> list[pa.Array]:
 def made(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """A column as another type."""
     import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    elif pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
     return column if column.type == wanted else column.cast(wanted)

@@ -17,6 +17,7 @@ from callmatch.display import to_json
 from callmatch.documents import fault, parsed
 from callmatch.errors import InvalidInput, InvalidType, not_there, one_of
 from callmatch.intervals import Interval, mcnemar, of_difference
+from callmatch.score_files import text_of_cell
 
 __all__ = ["Change", "Comparison", "compare"]
 
@@ -321,6 +322,9 @@ def _text(cell: Any) -> str:
     return cell if isinstance(cell, str) else to_json(cell) if isinstance(cell, JSON) else str(cell)
 
 
+MOST_IN_A_CELL = 1 << 28
+"""So long a cell of a CSV file may be; a quote without an end would make one of the whole file."""
+
 JSON = (bool, int, float, list, dict)
 
 
@@ -355,9 +359,25 @@ def _json_rows(path: Path, file: Iterable[bytes]) -> Iterator[Mapping[str, Any]]
 def _of_csv(path: Path, by: list[str]) -> Iterator[Part]:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            yield from _of_rows(csv.DictReader(file), by, str(path))
+            yield from _of_rows(_csv_rows(file), by, str(path))
     except (csv.Error, UnicodeDecodeError) as error:
         raise InvalidInput(_core.printable(f"{path}: it can't be read as CSV: {error}")) from None
+
+
+def _csv_rows(file: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a file, each with the texts that its cells were made of."""
+    # What is kept may be whole conversations, and the limit is one of all that read CSV: it is set for each row.
+    before = csv.field_size_limit()
+    rows = csv.DictReader(file)
+    while True:
+        csv.field_size_limit(MOST_IN_A_CELL)
+        try:
+            row = next(rows, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is None:
+            return
+        yield {name: text_of_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
 
 
 def _of_rows(rows: Iterable[Mapping[str, Any]], by: list[str], name: str) -> Iterator[Part]:
@@ -383,7 +403,7 @@ def _of_parquet(path: Path, by: list[str]) -> Iterator[Part]:
             with parquet.ParquetFile(source) as file:
                 columns = _projected(file.schema_arrow.names, by, str(path))
                 yield from _of_batches(file.iter_batches(AT_ONCE, columns=columns), by, str(path))
-        except arrow.ArrowException as error:
+        except (arrow.ArrowException, OSError) as error:
             raise InvalidInput(_core.printable(f"{path}: it can't be read as Parquet: {error}")) from None
 
 
@@ -394,7 +414,7 @@ def _of_ipc(path: Path, by: list[str]) -> Iterator[Part]:
             file = arrow.ipc.open_file(source)
             batches = (file.get_batch(place) for place in range(file.num_record_batches))
             yield from _of_batches(batches, by, str(path))
-        except arrow.ArrowException as error:
+        except (arrow.ArrowException, OSError) as error:
             raise InvalidInput(_core.printable(f"{path}: it can't be read as an Arrow file: {error}")) from None
 
 
@@ -409,6 +429,9 @@ def _projected(names: Sequence[str], by: list[str], name: str) -> list[str]:
     for column in [*by, "verdict"]:
         if column not in names:
             raise InvalidInput(_core.printable(f"{name}: {not_there('column', column, names)}"), "by")
+    for column in [*by, "verdict", "reason"]:
+        if names.count(column) > 1:
+            raise InvalidInput(_core.printable(f"{name}: there are two columns {column!r}"), "by")
     return [column for column in dict.fromkeys([*by, "verdict", "reason"]) if column in names]
 
 

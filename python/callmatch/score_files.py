@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from callmatch.arrow_files import FileScores
     from callmatch.batch import Scores
 
-__all__ = ["ENDINGS", "Run", "Scored", "ending_of", "running", "write_files", "write_table", "writing_records"]
+__all__ = [
+    "ENDINGS",
+    "Run",
+    "Scored",
+    "ending_of",
+    "running",
+    "text_of_cell",
+    "write_files",
+    "write_table",
+    "writing_records",
+]
 
 ROWS = 1 << 16
 """So many rows a row group has, however they came in."""
@@ -227,6 +237,10 @@ class Csv(Text):
             self._writer.writerow([cell_of(value) for value in row])
 
 
+FORMULA = ("=", "+", "-", "@")
+"""How texts begin that spreadsheets take for formulas."""
+
+
 def cell_of(value: Any) -> Any:
     """What a cell of a CSV file holds."""
     if isinstance(value, (dict, list)):
@@ -235,9 +249,15 @@ def cell_of(value: Any) -> Any:
 
 
 def cell_text(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
+    """A text that a spreadsheet does not take for a formula; `text_of_cell` has it back."""
     text = _core.printable_lines(text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    # Those that begin with the mark get another, so that no two texts become one.
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def text_of_cell(cell: str) -> str:
+    """The text that `cell_text` made a cell of."""
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 TABLES: dict[str, Callable[[IO[bytes], Any], Sink]] = {".parquet": Parquet, ".arrow": Arrow}
@@ -423,6 +443,9 @@ def running(scores: FileScores, path: str | None, *, resume: bool = False) -> It
         return
     output = Place.of(path).resolved()
     ending = ending_of(output.name)
+    for place in scores.places:
+        if place.is_same(output):
+            raise InvalidInput(_core.printable(f"{path}: it would overwrite the input {place.name}"))
     parts = Parts(output, scores, resume=resume)
     try:
         with writing(output, parts.folder.inside("whole"), lambda file: sink_of(ending, file, scores.schema)) as sink:

@@ -73,6 +73,12 @@ class Place:
             self.filesystem.invalidate_cache()
             return bool(self.filesystem.exists(self.path))
 
+    def is_same(self, other: Place) -> bool:
+        """Is it the same file, by whatever name?"""
+        if self.filesystem is None and other.filesystem is None:
+            return os.path.exists(self.path) and os.path.exists(other.path) and os.path.samefile(self.path, other.path)
+        return self.path == other.path and self.filesystem == other.filesystem
+
     def stamp(self) -> dict[str, Any]:
         """What changes with the file: its size in bytes, None where nobody knows, and its version or time."""
         if self.filesystem is None:

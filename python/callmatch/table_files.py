@@ -104,6 +104,14 @@ def open_table(place: Place) -> TableFile:
         ImportError: pyarrow is not there.
     """
     pyarrow_for(place.name)
+    if (
+        place.is_local
+        and os.path.exists(place.path)
+        and not os.path.isfile(place.path)
+        and not os.path.isdir(place.path)
+    ):
+        # It would be waited for without end: what was read of it is gone when it is opened again.
+        raise InvalidInput(_core.printable(f"{place.name}: a table is read in several places, and this is no file"))
     with place.open("rb", cache_type="none") as file, reading(place.name):
         start = file.read(8)
     if not start:

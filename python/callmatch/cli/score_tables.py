@@ -70,7 +70,7 @@ def check_output(output: str, inputs: Sequence[str | Path]) -> None:
     ending = Path(place.path).suffix
     if ending.lower() not in ENDINGS:
         raise click.UsageError(_core.one_of("the ending of --output", ending, list(ENDINGS)))
-    if output in map(str, inputs):
+    if any(Place.of(str(path)).is_same(place) for path in inputs if is_url(str(path))):
         raise click.UsageError(f"--output would overwrite the input {output!r}")
 
 
