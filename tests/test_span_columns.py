@@ -1,5 +1,6 @@
 """Columns of tables of spans: of every type, told in every way, and read no more than is needed."""
 
+import datetime
 import decimal
 import json
 import subprocess
@@ -17,6 +18,8 @@ import span_tables
 from callmatch import InvalidInput
 from callmatch.metrics import ToolCallTrajectory
 from span_tables import BY_HAND, PROFILES, A, B, expectations, hexed, prefix_of, same_as_files, scored, swapped, text
+
+INPUT = "attributes.input.value"
 
 # Types of columns
 
@@ -233,6 +236,102 @@ def test_traces_of_mlflow_with_spans_as_lists():
     cut = pa.array([one and one[:50] for one in table["trace"].to_pylist()])
     assert scored(swapped(table, "trace", cut), expected).equals(right)
     same_as_files(table, expected)
+
+
+ONE = {
+    "context.trace_id": "t",
+    "context.span_id": "1",
+    "name": "f",
+    "span_kind": "TOOL",
+    "start_time": span_tables.START,
+    "end_time": span_tables.START + 5,
+}
+"""A row of a frame of Phoenix: a tool."""
+
+FIRST_OF_JANUARY = datetime.datetime(2026, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "arguments"),
+    [
+        # An object may stand in a column, or each of its members in one of its own.
+        ({"attributes.tool_arguments.order": 1, "name": "running tool: f"}, {"order": 1}),
+        ({"attributes.tool.parameters.order": 1}, {"order": 1}),
+        ({"attributes.gen_ai.tool.call.arguments.order": 1, "attributes.gen_ai.tool.name": "f"}, {"order": 1}),
+        # A time that a tool was given is none of the span's.
+        ({"attributes.tool.parameters.start_time": FIRST_OF_JANUARY}, {"start_time": "2026-01-01T00:00:00Z"}),
+        ({"attributes.tool_call.function.arguments.time": FIRST_OF_JANUARY}, {"time": "2026-01-01T00:00:00Z"}),
+        # A product says that it is a tool, in a column that holds others.
+        (
+            {"span_kind": "LLM", "attributes.langfuse": {"observation": {"type": "tool"}}, INPUT: '{"order": 1}'},
+            {"order": 1},
+        ),
+        (
+            {"span_kind": "LLM", "attributes": '{"langfuse.observation.type": "tool"}', INPUT: '{"order": 1}'},
+            {"order": 1},
+        ),
+        (
+            {
+                "attributes": '{"openinference.span.kind": "LLM", "mlflow": {"spanType": "TOOL"}, '
+                '"input.value": "{\\"order\\": 1}"}'
+            },
+            {"order": 1},
+        ),
+    ],
+)
+def test_arguments_wherever_they_stand(more, arguments):
+    table = pa.Table.from_pylist([{**ONE, **more}])
+    expected = {"t": [{"name": "f", "arguments": arguments}]}
+    _, columns, _ = same_as_files(table, expected, ToolCallTrajectory(match="exact"))
+    assert columns["verdict"] == ["passed"]
+
+
+def test_sessions_in_columns_below_metadata():
+    table = pa.Table.from_pylist([{**ONE, "attributes.metadata.session_id": "s"}])
+    _, columns, _ = same_as_files(table, {"s": [{"name": "f"}]}, by="conversation_id")
+    assert columns["conversation_id"] == ["s"]
+    assert columns["made"] == [1]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pa.nulls(2),
+        pa.nulls(2, pa.string()),
+        pa.array([float("nan")] * 2),
+        pa.array([float("nan")] * 2, pa.float32()),
+        pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int8()), pa.array(["f", None])),
+        pa.DictionaryArray.from_arrays(pa.array([None, None], pa.uint64()), pa.array(["f"])),
+    ],
+    ids=lambda names: f"{names.type}",
+)
+def test_a_column_in_which_nothing_is_says_nothing(names):
+    # What hands over to an agent is a span of a tool that names none: no call of one.
+    handing = {**ONE, "name": "handoff to clerk", "attributes.output.value": "clerk", "parent_id": "2"}
+    rows = [handing, {**ONE, "context.span_id": "2", "parent_id": None}]
+    table = pa.Table.from_pylist(rows).append_column("attributes.tool.name", names)
+    _, columns, _ = same_as_files(table, {"t": [{"name": "f"}]}, ToolCallTrajectory(match="exact"))
+    assert columns["verdict"] == ["passed"]
+
+
+SPELLINGS = {
+    "name": ["span_name", "SpanName"],
+    "parent_span_id": ["parent_id", "parentId", "parentSpanId", "ParentSpanId", "parent"],
+    "end_time_unix_nano": ["end_time", "endTime", "endTimeUnixNano", "end_timestamp"],
+    "attributes": ["span_attributes", "spanAttributes", "SpanAttributes", "attributes_json", "Attributes"],
+}
+
+
+@pytest.mark.parametrize(("usual", "other"), [(key, one) for key, ones in SPELLINGS.items() for one in ones])
+def test_columns_of_opentelemetry_in_every_spelling(usual, other):
+    spans = hexed(span_tables.rows(10, traces=12, roots=2))
+    table, expected = span_tables.databricks(spans), expectations(spans)
+    names = [other if name == usual else name for name in table.column_names]
+    assert other in callmatch.span_columns(names, profile="otel_table")
+    for calls in ("executed", "requested"):
+        metric = ToolCallTrajectory(match="exact", calls=calls)
+        right = scored(table, expected, metric)
+        assert scored(table.rename_columns(names), expected, metric).equals(right)
 
 
 # What is not read

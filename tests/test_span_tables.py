@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -152,6 +153,68 @@ def test_what_was_exported_twice_counts_once():
     expected = {A: [{"name": "lookup"}, {"name": "refund"}]}
     assert scored(pa.concat_tables([table, window]), expected).equals(scored(table, expected))
     same_as_files(pa.concat_tables([window, table, table]), expected, ToolCallTrajectory(match="exact"))
+
+
+# Anything at all
+
+
+def gone_wrong(spans, rng):
+    """The spans in any order, some of them with parents that are not there, their own or in a ring, with ids that come
+    again, in other traces, or with times that say nothing."""
+    made = [Made(**vars(span)) for span in spans]
+    for span in made:
+        other, what = rng.choice(spans), rng.random()
+        if what < 0.06:
+            span.parent = other.id
+        elif what < 0.1:
+            span.parent = "f" * 16
+        elif what < 0.13:
+            span.parent = span.id
+        elif what < 0.17:
+            span.id = other.id
+        elif what < 0.2:
+            span.trace = other.trace
+        elif what < 0.24:
+            span.end = span.start
+        elif what < 0.28:
+            span.start = other.start
+        span.end = max(span.start, span.end)
+    rng.shuffle(made)
+    return made
+
+
+TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), "dictionary", "runs")
+
+
+def in_any_form(table, rng):
+    """The table with texts of other types, nulls here and there, and rows in batches of any size."""
+    for field in table.schema:
+        column, kind = table[field.name].combine_chunks(), rng.choice(TEXTS)
+        if rng.random() < 0.3:
+            column = pc.if_else(pa.array([rng.random() < 0.06 for _ in column], pa.bool_()), None, column)
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            match kind:
+                case "dictionary":
+                    column = column.dictionary_encode()
+                case "runs":
+                    column = pc.run_end_encode(column)
+                case _:
+                    column = column.cast(kind)
+        table = swapped(table, field.name, column)
+    cuts = sorted(rng.randrange(table.num_rows + 1) for _ in range(rng.choice([0, 1, 5, 40])))
+    parts = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
+    return pa.concat_tables([table.slice(start, end - start) for start, end in parts])
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_there_is_the_answers_are_those_of_a_file(name, seed):
+    rng, (make, _) = random.Random(f"{name} {seed}"), PROFILES[name]
+    spans = gone_wrong(span_tables.rows(seed, traces=14, roots=3), rng)
+    table, expected = in_any_form(make(spans), rng), expectations(spans, prefix_of(name))
+    for calls, by in (("executed", "trace_id"), ("requested", "trace_id"), ("executed", "conversation_id")):
+        metric = ToolCallTrajectory(match="exact", calls=calls)
+        same_as_files(table, expected, metric, by, threads=rng.choice([1, 2, None]))
 
 
 # Where questions say where a turn begins
@@ -339,12 +402,31 @@ def test_tables_of_expectations_that_cant_be_read(columns, words):
         scored(span_tables.phoenix(BY_HAND), pa.table(columns))
 
 
+def test_a_table_of_expectations_with_a_column_twice():
+    ids, calls = pa.array([A]), pa.array(["[]"])
+    for name, columns in (("trace_id", [ids, calls, ids]), ("expected_tool_calls", [ids, calls, calls])):
+        expected = pa.table(columns, names=["trace_id", "expected_tool_calls", name])
+        with pytest.raises(InvalidInput, match=f'expected: the table has several columns "{name}"'):
+            scored(span_tables.phoenix(BY_HAND), expected)
+
+
 def test_an_expectation_that_cant_be_read_is_an_error_of_its_row():
     table = span_tables.phoenix(BY_HAND)
     _, columns, _ = same_as_files(table, {A: '[{"nme": "lookup"}]', B: "[", C: []})
     assert columns["verdict"] == ["error", "error", "passed", "not_applicable"]
     got = scored(table, {A: '[{"nme": "lookup"}]'}, columns=["error"])["error"][0].as_py()
     assert got.startswith("expected_tool_calls[0]")
+
+
+def test_ids_with_half_of_a_pair_of_surrogates(tmp_path):
+    said = ['{"gen_ai.tool.name": "f", "session.id": "s\\ud800"}']
+    table = pa.table({"TraceId": ["t"], "SpanId": ["1"], "SpanName": ["f"], "SpanAttributes": said})
+    right = {"conversation_id": ["s\\ud800"], "verdict": ["passed"]}
+    _, columns, _ = same_as_files(table, {"s\ud800": [{"name": "f"}]}, by="conversation_id")
+    assert {name: columns[name] for name in right} == right
+    file = tmp_path / "expected.jsonl"
+    file.write_text('{"conversation_id": "s\\ud800", "expected_tool_calls": [{"name": "f"}]}')
+    assert scored(table, file, by="conversation_id", columns=["verdict"]).to_pydict() == right
 
 
 # What comes out

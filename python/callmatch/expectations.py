@@ -100,8 +100,14 @@ def _groups(traces: Traces, wanted: Mapping[str, bytes | None], by: By) -> list[
 
 
 def expected_texts(expected: Mapping[str, object]) -> dict[str, bytes | None]:
-    """Expected calls as JSON text, by their ids."""
-    return {id: _json_text(calls, path_of("expected", [id])) for id, calls in expected.items()}
+    """Expected calls as JSON text, by their ids as traces have them: of half of a pair of surrogates, an escape."""
+    texts: dict[str, bytes | None] = {}
+    for id, calls in expected.items():
+        if not isinstance(id, str):
+            raise InvalidType(f"expected: ids are texts, not {type(id).__name__}", "expected")
+        shown = id.encode("utf-8", "backslashreplace").decode()
+        texts[shown] = _json_text(calls, path_of("expected", [shown]))
+    return texts
 
 
 def _json_text(calls: object, where: str) -> bytes | None:

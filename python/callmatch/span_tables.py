@@ -155,7 +155,4 @@ def _expected(expected: Any, by: By) -> object:
             return expected
         what = f"expected calls by id, a table with the columns {by} and {EXPECTED}, or a file of them"
         raise InvalidType(f"expected: expected {what}, got {type(expected).__name__}", "expected")
-    for id in expected:
-        if not isinstance(id, str):
-            raise InvalidType(f"expected: ids are texts, not {type(id).__name__}", "expected")
     return list(expected_texts(expected).items())

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use bumpalo::Bump;
 use callmatch_core::{
@@ -304,7 +304,7 @@ impl Reading {
             bump.reset();
             let reader = Reader::new(bump, true);
             let column = |place: usize| rows.columns().get(place);
-            let is_set = |place: usize| column(place).is_some_and(|column| !column.is_null(row));
+            let is_set = |place: usize| column(place).is_some_and(|column| values::is_set(column, row));
             let cell = |place: usize| match (column(place), self.fields.get(place)) {
                 (Some(column), Some(field)) => values::of_record(column, field, row, reader.bump),
                 _ => Ok(Value::Null),
@@ -373,8 +373,14 @@ fn expectations(py: Python<'_>, stream: Stream, ids: &str, calls: &str) -> PyRes
     let schema = stream.schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let place = |name: &str| {
-        let found = names.iter().position(|known| *known == name);
-        found.ok_or_else(|| failed(Error::value(one_of("expected: a column of the table", name, &names))))
+        let mut places = names.iter().enumerate().filter(|(_, known)| **known == name).map(|(place, _)| place);
+        match (places.next(), places.next()) {
+            (Some(place), None) => Ok(place),
+            (Some(_), Some(_)) => {
+                Err(failed(Error::value(format!("expected: the table has several columns {name:?}"))))
+            }
+            (None, _) => Err(failed(Error::value(one_of("expected: a column of the table", name, &names)))),
+        }
     };
     // As in files of expectations, where the id may be called so.
     let id_place = if names.contains(&ids) || !names.contains(&"id") { place(ids)? } else { place("id")? };

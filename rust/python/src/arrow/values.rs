@@ -1,6 +1,6 @@
 //! Cells of Arrow columns as values.
 
-use arrow_array::{Array, cast::AsArray, types};
+use arrow_array::{Array, cast::AsArray, downcast_dictionary_array, downcast_run_array, types};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, TimeUnit};
 use bumpalo::{Bump, collections::Vec as ArenaVec};
@@ -81,6 +81,27 @@ pub fn at<'a>(column: &'a dyn Array, row: usize, bump: &'a Bump) -> Result<Value
 /// as nothing.
 pub fn of_record<'a>(column: &'a dyn Array, field: &'a Field, row: usize, bump: &'a Bump) -> Result<Value<'a>, Error> {
     value(column, row, As::record(field, true), bump, MAX_DEPTH)
+}
+
+/// Does a column of such records have anything in a row? Without reading it.
+pub fn is_set(column: &dyn Array, row: usize) -> bool {
+    if column.is_null(row) {
+        return false;
+    }
+    match column.data_type() {
+        DataType::Null => false,
+        DataType::Float32 => !column.as_primitive::<types::Float32Type>().value(row).is_nan(),
+        DataType::Float64 => !column.as_primitive::<types::Float64Type>().value(row).is_nan(),
+        DataType::Dictionary(..) => downcast_dictionary_array!(
+            column => column.key(row).is_some_and(|key| is_set(column.values(), key)),
+            _ => true
+        ),
+        DataType::RunEndEncoded(..) => downcast_run_array!(
+            column => is_set(column.values(), column.get_physical_index(row)),
+            _ => true
+        ),
+        _ => true,
+    }
 }
 
 /// Is it one of Spark's or Parquet's VARIANTs, or does it hold one? These are bytes of which nothing is known here.
@@ -220,6 +241,10 @@ fn value<'a>(array: &'a dyn Array, row: usize, of: As<'a>, bump: &'a Bump, depth
                 _ => Value::Null,
             }
         }
+        DataType::RunEndEncoded(..) => downcast_run_array!(
+            array => value(array.values(), array.get_physical_index(row), of, bump, deeper)?,
+            _ => Value::Null
+        ),
         other => match (shown(array, other, row, bump)?, of) {
             (Value::Float(one), As::Record(_)) => whole(one, of),
             (other, _) => other,
@@ -281,9 +306,10 @@ fn nanos_in(unit: TimeUnit) -> i64 {
 /// The seconds since 1970 of the years 1 to 9999.
 const OF_CALENDARS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// `start_time`, `endTime`, `Timestamp`, `start_time_unix_nano`.
+/// `start_time`, `endTime`, `Timestamp`, `start_time_unix_nano`; not `attributes.tool.parameters.start_time`, which a tool
+/// was given.
 fn is_of_times(name: &str) -> bool {
-    name.as_bytes().windows(4).any(|part| part.eq_ignore_ascii_case(b"time"))
+    !name.contains('.') && name.as_bytes().windows(4).any(|part| part.eq_ignore_ascii_case(b"time"))
 }
 
 /// A time as a text, and one that no calendar has as it is; in a column that is one of times as a number where that is a

@@ -43,81 +43,74 @@ const UNREAD: &[&str] = &[
     "mlflow.chat.tools",
 ];
 
-/// The first words of the keys that instrumentations use for the rest.
+/// The first words of the keys that instrumentations use for the rest, also where there is but one.
 const READ: &[&str] = &[
     "agent",
+    "agent_name",
     "ai",
+    "all_messages",
+    "all_messages_events",
+    "arguments",
     "claude_code",
     "code",
+    "command",
+    "conversation_id",
     "db",
     "event",
     "event_loop",
+    "events",
+    "file_path",
+    "final_result",
+    "from_agent",
+    "full_command",
     "function",
     "gcp",
     "gen_ai",
     "genkit",
     "graph",
     "http",
+    "id",
     "input",
+    "inputs",
     "langfuse",
     "langsmith",
     "llm",
     "lmnr",
     "logfire",
     "mcp",
-    "mlflow",
-    "openinference",
-    "output",
-    "pydantic_ai",
-    "response",
-    "rhesis",
-    "session",
-    "span",
-    "tool",
-    "tool_call",
-    "traceloop",
-];
-
-/// Keys without a dot.
-const WORDS: &[&str] = &[
-    "agent_name",
-    "all_messages",
-    "all_messages_events",
-    "arguments",
-    "command",
-    "conversation_id",
-    "events",
-    "file_path",
-    "final_result",
-    "from_agent",
-    "full_command",
-    "id",
-    "input",
-    "inputs",
     "metadata",
+    "mlflow",
     "model_name",
     "model_request_parameters",
     "name",
     "new_context",
+    "openinference",
     "output",
     "outputs",
+    "pydantic_ai",
     "request_data",
     "response",
     "response_data",
     "result",
+    "rhesis",
+    "session",
     "session_id",
     "skill_name",
+    "span",
     "subagent_type",
     "success",
     "thread_id",
     "to_agent",
+    "tool",
     "tool_arguments",
+    "tool_call",
     "tool_call_id",
     "tool_input",
     "tool_name",
     "tool_response",
     "tool_result",
     "tool_use_id",
+    "traceloop",
     "user_prompt",
 ];
 
@@ -157,16 +150,15 @@ pub fn use_of(key: &[u8]) -> Use {
     if UNREAD.iter().any(|unread| is_under(key, unread)) {
         return Use::No;
     }
-    let first = key.iter().position(|byte| matches!(byte, b'.' | b':')).and_then(|end| key.get(..end));
-    let is_known = match first {
-        Some(first) => READ.iter().any(|word| word.as_bytes() == first),
-        None => READ.iter().chain(WORDS).any(|word| word.as_bytes() == key),
-    };
-    if is_known { Use::Read } else { Use::No }
+    let first = key.split(|byte| matches!(byte, b'.' | b':')).next().unwrap_or_default();
+    if READ.iter().any(|word| word.as_bytes() == first) { Use::Read } else { Use::No }
 }
 
-pub fn is_of_product(key: &str) -> bool {
-    PRODUCTS.contains(&key)
+/// May an attribute say what a span is, whatever OpenInference says? What is nested may hold one that does.
+pub fn may_say_more(key: &[u8]) -> bool {
+    let leads_to =
+        |word: &str| word.as_bytes().strip_prefix(key).is_some_and(|rest| matches!(rest.first(), None | Some(b'.')));
+    PRODUCTS.iter().any(|word| leads_to(word)) || key != KIND.as_bytes() && leads_to(KIND)
 }
 
 /// Is it a tool, as OpenInference says?
@@ -207,7 +199,7 @@ pub fn attributes<'a>(reader: Reader<'a>, cell: Value<'a>) -> Value<'a> {
 fn needed<'a>(reader: Reader<'a>, members: Object<'a>) -> Object<'a> {
     let find = |key: &str| get(members, Text::from(key));
     // LangSmith's SDK has what tools were given there.
-    if PRODUCTS.iter().any(|key| find(key).is_some()) {
+    if members.iter().any(|member| may_say_more(&member.key.utf8())) {
         return members;
     }
     let given_is_needed = !is_no_tool(find(KIND));
@@ -294,6 +286,8 @@ mod tests {
             ("llm.token_count.prompt", Use::No),
             ("genkit:input", Use::Read),
             ("metadata", Use::Read),
+            ("metadata.session_id", Use::Read),
+            ("tool_arguments.order", Use::Read),
             ("embedding.embeddings", Use::No),
             ("my.own", Use::No),
             ("", Use::No),

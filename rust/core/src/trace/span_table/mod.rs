@@ -58,11 +58,8 @@ impl Part {
             true => (encoding.read)(&mut exported, record),
             false => Err(Error::wrong_type(format!("this is no row of {}", encoding.name))),
         });
-        let Exported { spans, logs, traces, problems, .. } = exported;
+        let Exported { spans, traces, problems, .. } = exported;
         self.problems.extend(problems.into_iter().chain(read.err()).map(|error| (number, error.to_string())));
-        if !logs.is_empty() {
-            self.problems.push((number, "a log record, and no span; callmatch.read reads these as well".to_owned()));
-        }
         for about in traces {
             if self.begin(about.trace_id, only) {
                 kept::about(about.conversation_id.filter(|_| plan.has_sessions), &mut self.bytes);

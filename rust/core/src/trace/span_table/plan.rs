@@ -83,8 +83,11 @@ impl Plan {
             columns.iter().enumerate().filter(|(_, column)| of_kind(column)).map(|(number, _)| number).collect();
         // An attribute stands before the column.
         kinds.sort_by_key(|number| columns.get(*number).is_some_and(|column| &*column.name == KIND_OF_PHOENIX));
-        let is_of_product = |column: &Column| attribute(profile, &column.name).is_some_and(lean::is_of_product);
-        let is_told_once = !columns.iter().any(is_of_product);
+        let may_say_more = |column: &Column| match attribute(profile, &column.name) {
+            Some(key) => lean::may_say_more(key.as_bytes()),
+            None => profile.attribute.is_some() && column.role == Role::Attributes,
+        };
+        let is_told_once = !columns.iter().any(may_say_more);
         if !is_told_once {
             // LangSmith's SDK has what tools were given there.
             let seen = columns.iter_mut().filter(|column| matches!(column.role, Role::Seen(_)));
@@ -213,7 +216,7 @@ fn role(profile: &Profile, name: &str, has_sessions: bool) -> Option<Role> {
     if profile.of_given(name) {
         return Some(Role::Given);
     }
-    let is_read = profile.needs.iter().any(|names| names.contains(&name)) || profile.reads.contains(&name);
+    let is_read = [profile.needs, profile.reads].iter().any(|all| all.iter().any(|names| names.contains(&name)));
     if is_read || has_sessions && profile.sessions.contains(&name) {
         return Some(match name {
             "trace" => Role::Trace,

@@ -5,7 +5,7 @@ use crate::{
     show,
     trace::{
         rows,
-        spans::{self, Encoding},
+        spans::{self, Encoding, otel},
     },
 };
 
@@ -15,8 +15,8 @@ pub struct Profile {
     pub encoding: &'static Encoding,
     /// Of each of these one has to be there.
     pub needs: &'static [&'static [&'static str]],
-    /// Others that are read: a second spelling, or what not all tables have.
-    pub reads: &'static [&'static str],
+    /// Others that are read, in all their spellings.
+    pub reads: &'static [&'static [&'static str]],
     /// Those that hold the attributes of a span.
     pub attributes: &'static [&'static str],
     /// What a column begins with that holds one attribute.
@@ -38,11 +38,26 @@ pub struct Given {
     pub beside: &'static [&'static str],
 }
 
+/// What the encodings of OpenTelemetry's spans read, whose spellings they share.
+const OF_SPANS: &[&[&str]] = &[
+    otel::PARENT_ID,
+    otel::PARENT,
+    otel::NAME,
+    otel::STARTED_AT,
+    otel::ENDED_AT,
+    otel::DURATION,
+    &[otel::CONSOLE_DURATION],
+    otel::EVENTS,
+    &["Events.Name", "Events.Attributes"],
+    // Of what Logfire writes when a span begins.
+    &["kind"],
+];
+
 pub const PROFILES: &[Profile] = &[
     Profile {
         encoding: &rows::PHOENIX,
         needs: &[&["context.trace_id"], &["context.span_id", "span_id"], &["span_kind", "name"]],
-        reads: &["parent_id", "start_time", "end_time", "events"],
+        reads: &[&["parent_id", "start_time", "end_time", "events"]],
         attributes: &["attributes"],
         attribute: Some("attributes."),
         sessions: &[],
@@ -51,38 +66,28 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         encoding: &spans::CLICKHOUSE,
         needs: &[&["TraceId"], &["SpanId"], &["SpanName"]],
-        reads: &["ParentSpanId", "Timestamp", "Duration", "Events", "Events.Name", "Events.Attributes"],
-        attributes: &["SpanAttributes"],
+        reads: OF_SPANS,
+        attributes: otel::ATTRIBUTES,
         attribute: None,
-        sessions: &["ResourceAttributes"],
+        sessions: otel::RESOURCE,
         given: None,
     },
     Profile {
         encoding: &spans::OTEL_TABLE,
         needs: &[&["trace_id"], &["span_id"], &["start_time_unix_nano"]],
-        reads: &[
-            "parent_span_id",
-            "name",
-            "end_time_unix_nano",
-            "duration_time_unix_nano",
-            "duration_nano",
-            "duration_ns",
-            "events",
-            "span_events",
-            "events_json",
-        ],
-        attributes: &["attributes", "span_attributes", "attributes_json"],
+        reads: OF_SPANS,
+        attributes: otel::ATTRIBUTES,
         attribute: None,
-        sessions: &["resource", "resource_attributes"],
+        sessions: otel::RESOURCE,
         given: None,
     },
     Profile {
         encoding: &spans::LOGFIRE,
         needs: &[&["trace_id"], &["span_id"], &["span_name"], &["start_timestamp"]],
-        reads: &["parent_span_id", "kind", "end_timestamp", "otel_events"],
-        attributes: &["attributes"],
+        reads: OF_SPANS,
+        attributes: otel::ATTRIBUTES,
         attribute: None,
-        sessions: &["otel_resource_attributes", "resource_attributes"],
+        sessions: otel::RESOURCE,
         given: None,
     },
     Profile {
@@ -93,7 +98,7 @@ pub const PROFILES: &[Profile] = &[
             &["type"],
             &["start_time", "startTime"],
         ],
-        reads: &["id", "name", "end_time", "endTime", "metadata", "input", "output", "tool_calls", "toolCalls"],
+        reads: &[&["id", "name", "end_time", "endTime", "metadata", "input", "output", "tool_calls", "toolCalls"]],
         attributes: &[],
         attribute: None,
         sessions: &["session_id", "sessionId"],
@@ -107,7 +112,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         encoding: &rows::LANGSMITH,
         needs: &[&["run_type"], &["id", "run_id"], &["trace_id", "dotted_order", "parent_run_id"]],
-        reads: &["name", "start_time", "end_time", "inputs", "outputs", "extra", "metadata", "child_runs"],
+        reads: &[&["name", "start_time", "end_time", "inputs", "outputs", "extra", "metadata", "child_runs"]],
         attributes: &[],
         attribute: None,
         sessions: &[],
@@ -130,7 +135,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         encoding: &rows::ADK_BIGQUERY,
         needs: &[&["event_type"], &["invocation_id"], &["span_id"], &["content"]],
-        reads: &["trace_id", "parent_span_id", "agent", "timestamp"],
+        reads: &[&["trace_id", "parent_span_id", "agent", "timestamp"]],
         attributes: &[],
         attribute: None,
         sessions: &["session_id"],
@@ -206,7 +211,7 @@ fn lacking(profile: &Profile, columns: &[&str]) -> String {
     let lacks = profile.lacks(columns);
     let also = lacks.join(", and ");
     let is_strange =
-        |name: &&&str| !profile.needs.iter().any(|names| names.contains(name)) && !profile.reads.contains(name);
+        |name: &&&str| ![profile.needs, profile.reads].iter().any(|all| all.iter().any(|names| names.contains(name)));
     let strange: Vec<&str> = columns.iter().filter(is_strange).copied().collect();
     let near = lacks.iter().flat_map(|names| names.split(" or ")).find_map(|name| nearest(name, &strange));
     match near {

@@ -24,34 +24,28 @@ pub use values::{attributes, float, inherited, integer, object, untagged, with_f
 
 const TRACE_ID: &[&str] = &["traceId", "trace_id", "TraceId"];
 const ID: &[&str] = &["spanId", "span_id", "SpanId"];
-const PARENT_ID: &[&str] = &["parentSpanId", "parent_span_id", "ParentSpanId", "parent_id", "parentId"];
+pub const PARENT_ID: &[&str] = &["parentSpanId", "parent_span_id", "ParentSpanId", "parent_id", "parentId"];
 /// What the SDKs put the ids of a span in.
 const CONTEXT: &[&str] = &["context", "spanContext", "span_context", "_spanContext"];
 /// What they put the ids of its parent in.
-const PARENT: &[&str] = &["parentSpanContext", "parent_span_context", "parent"];
-const NAME: &[&str] = &["name", "span_name", "SpanName"];
-const STARTED_AT: &[(&str, Unit)] = &[
-    ("startTimeUnixNano", Unit::Nanos),
-    ("start_time_unix_nano", Unit::Nanos),
-    ("start_time", Unit::Guess),
-    ("startTime", Unit::Guess),
-    ("start_timestamp", Unit::Guess),
-    ("Timestamp", Unit::Guess),
-    (CONSOLE_TIME, Unit::Guess),
+pub const PARENT: &[&str] = &["parentSpanContext", "parent_span_context", "parent"];
+pub const NAME: &[&str] = &["name", "span_name", "SpanName"];
+pub const STARTED_AT: &[&str] = &[
+    "startTimeUnixNano",
+    "start_time_unix_nano",
+    "start_time",
+    "startTime",
+    "start_timestamp",
+    "Timestamp",
+    CONSOLE_TIME,
 ];
-const ENDED_AT: &[(&str, Unit)] = &[
-    ("endTimeUnixNano", Unit::Nanos),
-    ("end_time_unix_nano", Unit::Nanos),
-    ("end_time", Unit::Guess),
-    ("endTime", Unit::Guess),
-    ("end_timestamp", Unit::Guess),
-];
+pub const ENDED_AT: &[&str] = &["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp"];
 /// In nanoseconds, in place of an end.
-const DURATION: &[&str] =
+pub const DURATION: &[&str] =
     &["Duration", "durationNano", "duration_nano", "durationNanos", "duration_time_unix_nano", "duration_ns"];
 /// The start of a span as JavaScript's SDK prints it, beside a duration in microseconds.
 const CONSOLE_TIME: &str = "timestamp";
-const CONSOLE_DURATION: &str = "duration";
+pub const CONSOLE_DURATION: &str = "duration";
 const STATUS: &[&str] = &["status", "Status"];
 const STATUS_CODE: &[&str] = &["status_code", "statusCode", "StatusCode", "code", "otel_status_code"];
 const STATUS_MESSAGE: &[&str] = &[
@@ -64,15 +58,15 @@ const STATUS_MESSAGE: &[&str] = &[
 ];
 /// What a message is called inside of a status.
 const MESSAGE: &[&str] = &["message", "description", "status_message", "statusMessage"];
-const ATTRIBUTES: &[&str] =
+pub const ATTRIBUTES: &[&str] =
     &["attributes", "span_attributes", "SpanAttributes", "spanAttributes", "attributes_json", "Attributes"];
-const EVENTS: &[&str] = &["events", "span_events", "Events", "otel_events", "events_json"];
+pub const EVENTS: &[&str] = &["events", "span_events", "Events", "otel_events", "events_json"];
 const EVENT_NAME: &[&str] = &["eventName", "event_name", "EventName", "name", "Name"];
 const EVENT_ATTRIBUTES: &[&str] = &["attributes", "Attributes", "LogAttributes", "log_attributes"];
 const BODY: &[&str] = &["body", "Body"];
 /// The attribute that names a log record, where no field does.
 const NAME_OF_EVENT: &str = "event.name";
-const RESOURCE: &[&str] = &["resource", "Resource", "resource_attributes", "ResourceAttributes"];
+pub const RESOURCE: &[&str] = &["resource", "Resource", "resource_attributes", "ResourceAttributes"];
 const SERVICE: &[&str] = &["service_name", "ServiceName", "serviceName"];
 
 /// What a span has from what it stands in.
@@ -225,11 +219,12 @@ fn parent_id<'a>(value: Value<'a>, bump: &'a Bump) -> Option<Text<'a>> {
     id(parent, SPAN_ID_BYTES, bump)
 }
 
-/// The first of these times that is set. One that can't be read is a problem.
-fn when<'a>(exported: &mut Exported<'a>, value: Value<'a>, keys: &[(&'static str, Unit)]) -> Option<i64> {
-    for &(key, unit) in keys {
+/// The first of these times that is set, in nanoseconds where the key says so. One that can't be read is a problem.
+fn when<'a>(exported: &mut Exported<'a>, value: Value<'a>, keys: &[&'static str]) -> Option<i64> {
+    for &key in keys {
         let Some((_, written)) = first(value, &[key]) else { continue };
-        match moment(written, unit) {
+        let says_nanos = key.ends_with("UnixNano") || key.ends_with("unix_nano");
+        match moment(written, if says_nanos { Unit::Nanos } else { Unit::Guess }) {
             // Protobuf's way to leave it out.
             Some(0) => {}
             Some(time) => return Some(time),
