@@ -897,6 +897,21 @@ def test_two_runs_do_not_write_the_same_file(runs, tmp_path):
         assert "another run is writing it" in err
 
 
+def test_a_folder_of_somebody_else_is_left_alone(runs, tmp_path):
+    parts = tmp_path / "scores.parquet.parts"
+    parts.mkdir()
+    (parts / "thesis.txt").write_text("years of work")
+    for options in ([], ["--resume"]):
+        _, err = run(runs / "0.parquet", "-o", "scores.parquet", *options, cwd=tmp_path, code=2)
+        assert "scores.parquet.parts" in err
+        assert "thesis.txt" in err
+    assert [file.name for file in parts.iterdir()] == ["thesis.txt"]
+    # A leaving of a run is no such thing.
+    (parts / "thesis.txt").rename(parts / "00000.json.partial")
+    run(runs / "0.parquet", "-o", "scores.parquet", cwd=tmp_path)
+    assert not parts.exists()
+
+
 class Flat(MemoryFileSystem):
     """Like an object store: there are no folders, and what is written can be seen when it is closed."""
 

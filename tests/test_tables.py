@@ -317,6 +317,22 @@ def test_the_deepest_calls_are_scored_in_a_thread_with_a_small_stack():
     assert found == ["passed", "failed", "error"]
 
 
+def test_rows_are_grouped_by_bytes_that_are_no_text():
+    groups = pa.array([b"\x00\xff", b"plain", b"\x00\xff"])
+    for of in (groups, groups.dictionary_encode(), groups.cast(pa.large_binary())):
+        table = table_of([("[]", "[]")] * 3).append_column("of", of)
+        found = ToolCallTrajectory().evaluate_table(table).summaries(["of"])
+        assert {key: summary.rows for key, summary in found.items()} == {("00ff",): 2, ("plain",): 1}
+
+
+@pytest.mark.parametrize("given", [pa.array([1]), pa.chunked_array([[1]])])
+def test_what_has_no_columns_is_no_table(given):
+    with pytest.raises(InvalidType, match="expected a table, whose rows have columns"):
+        pa.table(ToolCallTrajectory().evaluate_table(given))
+    with pytest.raises(InvalidType, match="expected a table, whose rows have columns"):
+        ToolCallTrajectory().evaluate_spans(given, {})
+
+
 def test_polars_frames():
     frame = pl.from_arrow(table_of(ROWS))
     got = pl.DataFrame(ToolCallTrajectory().evaluate_table(frame))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
 
     from callmatch.arrow_files import FileScores, Piece
 
-__all__ = ["Parts", "finish", "folder_of"]
+__all__ = ["WHOLE", "Parts", "finish", "folder_of"]
 
 MANIFEST = "manifest.json"
 """What is scored, and how."""
 
 LOCK = "lock"
+WHOLE = "whole"
+"""The output, while it is written."""
+
+OURS = re.compile(r"(manifest|\d{5,})\.json(\.partial)?|\d{5,}\.arrows|lock|whole")
+"""The names of the files of a run."""
 
 HELD = 16 << 20
 """So many bytes of scores are held in memory before they are written."""
@@ -56,7 +62,8 @@ class Parts:
         resume: Go on with what is there; else it is removed.
 
     Raises:
-        InvalidInput: Another run is writing the file; what is there is damaged, or is of other scores or files.
+        InvalidInput: Another run is writing the file; what is there is damaged, is of other scores or files, or is not
+            of a run.
     """
 
     def __init__(self, output: Place, scores: FileScores, *, resume: bool) -> None:
@@ -68,6 +75,7 @@ class Parts:
         self._file: IO[bytes] | None = None
         self._writer: Any = None
         self.folder.make_folder()
+        self._refuse_strange_files()
         self._lock = self._locked()
         try:
             self._manifest = {"callmatch": _core.__version__, **scores.options(), "columns out": str(scores.schema)}
@@ -127,6 +135,14 @@ class Parts:
     def _unlock(self) -> None:
         if self._lock is not None:
             self._lock.close()
+
+    def _refuse_strange_files(self) -> None:
+        """The folder is emptied and removed, so it has to be a run's own."""
+        strange = [name for name in self.folder.names() if not OURS.fullmatch(name)]
+        if strange:
+            folder = self.folder.name
+            message = f"{folder}, where a run keeps its scores until it ends, holds {strange[0]}, which is not of a run"
+            raise InvalidInput(_core.printable(f"{message}; move it, or write to another file"))
 
     def _empty(self) -> None:
         for name in self.folder.names():

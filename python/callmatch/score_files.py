@@ -14,7 +14,7 @@ from callmatch import _core, tables
 from callmatch.arrow_files import Position, made, own, plain
 from callmatch.display import to_json
 from callmatch.errors import CallmatchError, InvalidInput, one_of
-from callmatch.parts import Parts, finish
+from callmatch.parts import WHOLE, Parts, finish
 from callmatch.storage import Place
 from callmatch.summaries import Summaries, Summary
 from callmatch.table_files import pyarrow_for
@@ -448,7 +448,7 @@ def running(scores: FileScores, path: str | None, *, resume: bool = False) -> It
             raise InvalidInput(_core.printable(f"{path}: it would overwrite the input {place.name}"))
     parts = Parts(output, scores, resume=resume)
     try:
-        with writing(output, parts.folder.inside("whole"), lambda file: sink_of(ending, file, scores.schema)) as sink:
+        with writing(output, parts.folder.inside(WHOLE), lambda file: sink_of(ending, file, scores.schema)) as sink:
             yield Run(scores, sink, parts)
         parts.discard()
     finally:

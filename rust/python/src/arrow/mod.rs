@@ -28,7 +28,11 @@ use callmatch_core::{
     text::Text,
     value::Value,
 };
-use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    intern,
+    prelude::*,
+};
 use pyo3_arrow::{PyRecordBatchReader, error::PyArrowError, input::AnyRecordBatch};
 use rayon::prelude::*;
 
@@ -54,7 +58,7 @@ const MOST_KEPT: usize = 1 << 20;
 pub fn score_table(
     py: Python<'_>,
     trajectory: &Trajectory,
-    table: AnyRecordBatch,
+    table: &Bound<'_, PyAny>,
     actual: &str,
     expected: &str,
     keep: Vec<String>,
@@ -64,7 +68,7 @@ pub fn score_table(
     file: Option<String>,
     first_row: usize,
 ) -> PyResult<ScoreStream> {
-    let rows = table.into_reader()?;
+    let rows = rows_of(table)?;
     let schema = rows.schema();
     let placed = || {
         let keep = keep.iter().map(|name| place(&schema, name, "keep")).collect::<Result<Vec<_>, _>>()?;
@@ -91,6 +95,21 @@ pub fn score_table(
     let stream = ScoreStream { column_names, scored: Mutex::new(Some(scored)), told };
     stream.group_by(py, group_by)?;
     Ok(stream)
+}
+
+type Rows = Box<dyn RecordBatchReader + Send>;
+
+/// The rows of what Python has for a table.
+fn rows_of(table: &Bound<'_, PyAny>) -> PyResult<Rows> {
+    let rows = table.extract::<AnyRecordBatch>().and_then(AnyRecordBatch::into_reader);
+    rows.map_err(|error| match error.is_instance_of::<PyValueError>(table.py()) {
+        // It has something of Arrow's, but no columns.
+        true => {
+            let message = format!("expected a table, whose rows have columns: {}", error.value(table.py()));
+            errors::to_python(table.py(), &Error::wrong_type(message))
+        }
+        false => error,
+    })
 }
 
 /// The place of a column in a table; `of` is what asks for it.
@@ -189,7 +208,7 @@ struct Task {
 
 /// The scores of a table, made as they are asked for.
 struct Scored {
-    rows: Box<dyn RecordBatchReader + Send>,
+    rows: Rows,
     task: Task,
     /// 0 for as many as there are cores.
     threads: usize,
@@ -319,7 +338,7 @@ impl Task {
         for (row, report) in reports.iter().enumerate() {
             key.clear();
             for (place, name) in self.groups.iter().zip(self.by.iter()) {
-                match values::at(part.column(*place), row, &bump) {
+                match values::of_group(part.column(*place), row, &bump) {
                     Ok(value) => key.push(value),
                     // The rows are scored all the same.
                     Err(error) => summaries.refuse(format!("group by {}: {error}", show::in_a_sentence(name))),

@@ -26,10 +26,10 @@ use callmatch_core::{
     value::Value,
 };
 use pyo3::{intern, prelude::*, pybacked::PyBackedBytes};
-use pyo3_arrow::{PyRecordBatchReader, input::AnyRecordBatch};
+use pyo3_arrow::PyRecordBatchReader;
 use rayon::{ThreadPool, prelude::*};
 
-use super::{ROWS, columns, values};
+use super::{ROWS, columns, rows_of, values};
 use crate::{errors, trajectory::Trajectory};
 
 /// So many rows are read before they are shared among the threads, which come in batches of any size.
@@ -84,11 +84,9 @@ pub fn score_spans(
             .into_iter()
             .map(|(id, text)| (id, text.map_or(Wanted::Nothing, |text| Wanted::Text((*text).into()))))
             .collect(),
-        Expected::Table(table) => {
-            expectations(py, table.extract::<AnyRecordBatch>()?.into_reader()?, ids, calls_column)?
-        }
+        Expected::Table(table) => expectations(py, rows_of(&table)?, ids, calls_column)?,
     };
-    let stream = table.extract::<AnyRecordBatch>()?.into_reader()?;
+    let stream = rows_of(table)?;
     let mut reading = Reading::open(&stream, profile, has_sessions, None).map_err(failed)?;
     reading.all(py, stream, &pool)?;
     let mut traces = py.detach(|| pool.install(|| outcomes(&reading.kept, counted, false)));
@@ -101,9 +99,9 @@ pub fn score_spans(
         .filter(|(_, trace)| trace.is_in_doubt)
         .map(|(id, _)| id.to_string())
         .collect();
-    let stream = again.filter(|_| !in_doubt.is_empty()).and_then(|table| table.extract::<AnyRecordBatch>().ok());
+    let stream = again.filter(|_| !in_doubt.is_empty()).and_then(|table| rows_of(table).ok());
     let mut read: HashMap<Box<str>, Outcome> = HashMap::new();
-    if let Some(stream) = stream.and_then(|stream| stream.into_reader().ok()) {
+    if let Some(stream) = stream {
         let only = Some(in_doubt.clone());
         let mut again = Reading::open(&stream, Some(plan.profile.name()), has_sessions, only).map_err(failed)?;
         again.all(py, stream, &pool)?;

@@ -17,6 +17,8 @@ use callmatch_core::{
 enum As<'n> {
     /// Tool calls: JSON text, or what JSON would hold.
     Calls,
+    /// What rows are grouped by: the same, but bytes that are no text are hex.
+    Group,
     /// What `callmatch.read` makes of a column with this name, or of what is inside of one.
     Record(Column<'n>),
 }
@@ -37,14 +39,14 @@ impl<'n> As<'n> {
     /// What is inside of it.
     fn inner(self) -> As<'n> {
         match self {
-            As::Calls => As::Calls,
+            As::Calls | As::Group => self,
             As::Record(column) => As::Record(Column { is_outer: false, ..column }),
         }
     }
 
     fn field(self, field: &'n Field) -> As<'n> {
         match self {
-            As::Calls => As::Calls,
+            As::Calls | As::Group => self,
             As::Record(_) => As::record(field, false),
         }
     }
@@ -75,6 +77,11 @@ pub fn readable(of: &DataType) -> Result<(), &DataType> {
 /// The value in a row of a column of tool calls.
 pub fn at<'a>(column: &'a dyn Array, row: usize, bump: &'a Bump) -> Result<Value<'a>, Error> {
     value(column, row, As::Calls, bump, MAX_DEPTH)
+}
+
+/// The value in a row of a column that rows are grouped by.
+pub fn of_group<'a>(column: &'a dyn Array, row: usize, bump: &'a Bump) -> Result<Value<'a>, Error> {
+    value(column, row, As::Group, bump, MAX_DEPTH)
 }
 
 /// The value in a row of a column of what traces are made of: ids as hex, times as texts or as nanoseconds since 1970, NaN
@@ -148,7 +155,7 @@ fn value<'a>(array: &'a dyn Array, row: usize, of: As<'a>, bump: &'a Bump, depth
         DataType::LargeBinary => bytes(array.as_binary::<i64>().value(row), of, bump)?,
         DataType::BinaryView => bytes(array.as_binary_view().value(row), of, bump)?,
         DataType::FixedSizeBinary(_) => match of {
-            As::Calls => bytes(array.as_fixed_size_binary().value(row), of, bump)?,
+            As::Calls | As::Group => bytes(array.as_fixed_size_binary().value(row), of, bump)?,
             As::Record(column) => Value::Text(hex(array.as_fixed_size_binary().value(row), column.is_uuid, bump)),
         },
         DataType::Boolean => match array.as_boolean().value(row) {
@@ -221,7 +228,7 @@ fn value<'a>(array: &'a dyn Array, row: usize, of: As<'a>, bump: &'a Bump, depth
                 if !column.is_null(row) {
                     let key = Text::from(field.name().as_str());
                     let value = value(column, row, of.field(field), bump, deeper).map_err(|error| error.at_key(key))?;
-                    if matches!(of, As::Calls) || !matches!(value, Value::Null) {
+                    if !matches!((of, value), (As::Record(_), Value::Null)) {
                         members.push(Member { key, value });
                     }
                 }
@@ -260,6 +267,8 @@ const ID_SIZES: &[usize] = &[8, 16];
 fn bytes<'a>(bytes: &'a [u8], of: As<'_>, bump: &'a Bump) -> Result<Value<'a>, Error> {
     match of {
         As::Calls => json::check_utf8(bytes).map_err(Error::not_json)?,
+        As::Group if std::str::from_utf8(bytes).is_ok() => {}
+        As::Group => return Ok(Value::Text(hex(bytes, false, bump))),
         As::Record(column) => {
             let name = column.name.as_bytes();
             let ends_with_id = name.len() >= 2 && name[name.len() - 2..].eq_ignore_ascii_case(b"id");
