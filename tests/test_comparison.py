@@ -5,6 +5,7 @@ import json
 import math
 from fractions import Fraction
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -417,3 +418,28 @@ def test_a_file_damaged_in_the_middle_is_named(tmp_path):
     path.write_bytes(whole)
     with pytest.raises(InvalidInput, match=r"scores\.parquet: it can't be read as Parquet"):
         compare(path, path)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet", ".arrow"])
+def test_scores_behind_urls_are_compared(tmp_path, ending):
+    verdicts = ["passed", "failed", "passed"]
+    table = pa.table({"tool_calls": ["[]", '[{"name": "a"}]', "[]"], "expected_tool_calls": ["[]"] * 3, "id": [*"abc"]})
+    scores = ToolCallTrajectory().evaluate_table(table, keep=["id"])
+    url = f"memory://scores-of-a-test{ending}"
+    pq.write_table(table, tmp_path / "rows.parquet")
+    ToolCallTrajectory().evaluate_table(tmp_path / "rows.parquet", keep=["id"]).write(url)
+    try:
+        found = compare(url, columns(verdicts) | {"id": [*"abc"]})
+    finally:
+        fsspec.filesystem("memory").rm(url)
+    assert (found.both_passed, found.both_failed, found.rows) == (2, 1, 3)
+    assert pa.table(scores)["verdict"].to_pylist() == verdicts
+
+
+def test_urls_that_lead_nowhere_are_named():
+    said = fails("compare", "memory://no-such.jsonl", "memory://no-such.csv")
+    assert "memory://no-such.jsonl" in said
+    with pytest.raises(FileNotFoundError, match="no-such"):
+        compare("memory://no-such.jsonl", {"id": [], "verdict": []})
+    with pytest.raises(InvalidInput, match=r"nowhere://a\.jsonl"):
+        compare("nowhere://a.jsonl", {"id": [], "verdict": []})

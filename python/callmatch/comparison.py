@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from callmatch import _core
 from callmatch.batch import Scores
@@ -18,6 +19,7 @@ from callmatch.documents import fault, parsed
 from callmatch.errors import InvalidInput, InvalidType, not_there, one_of
 from callmatch.intervals import Interval, mcnemar, of_difference
 from callmatch.score_files import text_of_cell
+from callmatch.storage import Place, reached
 
 __all__ = ["Change", "Comparison", "compare"]
 
@@ -269,7 +271,7 @@ def _rows(run: Run, by: list[str], side: str) -> Iterator[tuple[Key, str, Callab
 
 def _parts(run: Run, by: list[str], name: str) -> Iterator[Part]:
     if isinstance(run, (str, os.PathLike)):
-        yield from _of_file(Path(run), by)
+        yield from _of_file(Place.of(os.fspath(run)), by)
     elif isinstance(run, Scores):
         yield _of_scores(run, by, name)
     elif isinstance(run, Mapping):
@@ -331,37 +333,40 @@ JSON = (bool, int, float, list, dict)
 # Files
 
 
-def _of_file(path: Path, by: list[str]) -> Iterator[Part]:
-    reading = READERS.get(path.suffix.lower())
+def _of_file(place: Place, by: list[str]) -> Iterator[Part]:
+    suffix = os.path.splitext(place.path)[1].lower()
+    reading = READERS.get(suffix)
     if reading is None:
-        raise InvalidInput(_core.printable(f"{path}: {one_of('the ending of a file of scores', path.suffix, READERS)}"))
-    yield from reading(path, by)
+        said = one_of("the ending of a file of scores", suffix, READERS)
+        raise InvalidInput(_core.printable(f"{place.name}: {said}"))
+    # What goes wrong while it is read is the file's, or that of what is behind a URL.
+    with contextlib.nullcontext() if place.is_local else reached(place.name), place.open("rb") as file:
+        yield from reading(file, by, place.name)
 
 
-def _of_jsonl(path: Path, by: list[str]) -> Iterator[Part]:
-    with open(path, "rb") as file:
-        yield from _of_rows(_json_rows(path, file), by, str(path))
+def _of_jsonl(file: IO[bytes], by: list[str], name: str) -> Iterator[Part]:
+    yield from _of_rows(_json_rows(file, name), by, name)
 
 
-def _json_rows(path: Path, file: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+def _json_rows(file: Iterable[bytes], name: str) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(file, 1):
         if line.strip():
             try:
                 row = parsed(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
                 said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                raise fault(str(path), number, f"not JSON: {said}") from None
+                raise fault(name, number, f"not JSON: {said}") from None
             if not isinstance(row, dict):
-                raise fault(str(path), number, f"expected a row of scores (an object), got {type(row).__name__}")
+                raise fault(name, number, f"expected a row of scores (an object), got {type(row).__name__}")
             yield row
 
 
-def _of_csv(path: Path, by: list[str]) -> Iterator[Part]:
+def _of_csv(file: IO[bytes], by: list[str], name: str) -> Iterator[Part]:
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            yield from _of_rows(_csv_rows(file), by, str(path))
+        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
+            yield from _of_rows(_csv_rows(lines), by, name)
     except (csv.Error, UnicodeDecodeError) as error:
-        raise InvalidInput(_core.printable(f"{path}: it can't be read as CSV: {error}")) from None
+        raise InvalidInput(_core.printable(f"{name}: it can't be read as CSV: {error}")) from None
 
 
 def _csv_rows(file: Iterable[str]) -> Iterator[Mapping[str, Any]]:
@@ -394,28 +399,26 @@ def _of_rows(rows: Iterable[Mapping[str, Any]], by: list[str], name: str) -> Ite
     yield _of_columns(cells, by, name)
 
 
-def _of_parquet(path: Path, by: list[str]) -> Iterator[Part]:
-    arrow = _pyarrow(str(path))
+def _of_parquet(source: IO[bytes], by: list[str], name: str) -> Iterator[Part]:
+    arrow = _pyarrow(name)
     from pyarrow import parquet  # noqa: PLC0415
 
-    with path.open("rb") as source:
-        try:
-            with parquet.ParquetFile(source) as file:
-                columns = _projected(file.schema_arrow.names, by, str(path))
-                yield from _of_batches(file.iter_batches(AT_ONCE, columns=columns), by, str(path))
-        except (arrow.ArrowException, OSError) as error:
-            raise InvalidInput(_core.printable(f"{path}: it can't be read as Parquet: {error}")) from None
+    try:
+        with parquet.ParquetFile(source) as file:
+            columns = _projected(file.schema_arrow.names, by, name)
+            yield from _of_batches(file.iter_batches(AT_ONCE, columns=columns), by, name)
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidInput(_core.printable(f"{name}: it can't be read as Parquet: {error}")) from None
 
 
-def _of_ipc(path: Path, by: list[str]) -> Iterator[Part]:
-    arrow = _pyarrow(str(path))
-    with path.open("rb") as source:
-        try:
-            file = arrow.ipc.open_file(source)
-            batches = (file.get_batch(place) for place in range(file.num_record_batches))
-            yield from _of_batches(batches, by, str(path))
-        except (arrow.ArrowException, OSError) as error:
-            raise InvalidInput(_core.printable(f"{path}: it can't be read as an Arrow file: {error}")) from None
+def _of_ipc(source: IO[bytes], by: list[str], name: str) -> Iterator[Part]:
+    arrow = _pyarrow(name)
+    try:
+        file = arrow.ipc.open_file(source)
+        batches = (file.get_batch(place) for place in range(file.num_record_batches))
+        yield from _of_batches(batches, by, name)
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidInput(_core.printable(f"{name}: it can't be read as an Arrow file: {error}")) from None
 
 
 def _of_batches(batches: Iterable[Any], by: list[str], name: str) -> Iterator[Part]:
@@ -445,7 +448,7 @@ def _pyarrow(name: str) -> Any:
     return pyarrow
 
 
-READERS: dict[str, Callable[[Path, list[str]], Iterator[Part]]] = {
+READERS: dict[str, Callable[[IO[bytes], list[str], str], Iterator[Part]]] = {
     ".jsonl": _of_jsonl,
     ".csv": _of_csv,
     ".parquet": _of_parquet,

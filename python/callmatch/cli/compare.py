@@ -15,6 +15,7 @@ from callmatch.cli.output import EXIT_BELOW_THE_BAR, Words, counted, ending, is_
 from callmatch.comparison import Change, Comparison, Key
 from callmatch.comparison import compare as compare_runs
 from callmatch.display import STYLES, share, to_json
+from callmatch.storage import is_url
 
 __all__ = ["compare"]
 
@@ -63,8 +64,8 @@ class Chance(click.FloatRange):
 def compare(before: str, after: str, by: str, fail_if: str | None, alpha: float, limit: int, as_json: bool) -> None:
     """Compare two runs of the same cases: what was fixed, what broke, and could that be chance?
 
-    BEFORE and AFTER are files that callmatch score -o wrote, a .jsonl, .csv, .parquet or .arrow each. Rows with the
-    same id are the same case.
+    BEFORE and AFTER are files that callmatch score -o wrote, or URLs of such, a .jsonl, .csv, .parquet or .arrow each.
+    Rows with the same id are the same case.
 
     Exit status: 0; 1 for what --fail-if names; 2 for bad usage or if nothing could be compared.
     """
@@ -72,7 +73,8 @@ def compare(before: str, after: str, by: str, fail_if: str | None, alpha: float,
     if not all(columns):
         raise click.UsageError("--by: there is no column before or after a comma")
     for path in (before, after):
-        is_there(Path(path))
+        if not is_url(path):
+            is_there(Path(path))
     with ending():
         try:
             found = compare_runs(before, after, by=columns)
