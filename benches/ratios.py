@@ -1,4 +1,4 @@
-"""What callmatch takes, as ratios within one run: `python benches/ratios.py [--quick] [--markdown] [--json FILE]`.
+"""What callmatch takes, as ratios within one run: `python benches/ratios.py [--quick | --pairs N] [--markdown]`.
 
 Every answer is checked before it is timed. The exit code is 1 for a wrong answer, and with --strict for a missed bar.
 """
@@ -268,8 +268,8 @@ def measure_tables(data: Data) -> Iterable[Row]:
     call = "(tool_calls, expected_tool_calls, 'in_order', 'partial') as scores from pairs"
     query = "select callmatch_score" + call
 
-    def nothing(*texts: Any) -> Any:
-        return pyarrow.nulls(len(texts[0]), pyarrow.int32())
+    def nothing(made: Any, expected: Any, match: Any, arguments: Any) -> Any:
+        return pyarrow.nulls(len(made), pyarrow.int32())
 
     connection.create_function("nothing", nothing, ["VARCHAR"] * 4, "INTEGER", type="arrow", null_handling="special")
     metric = ToolCallTrajectory()
@@ -627,19 +627,24 @@ def measure_stored_memory(directory: Path, gigabytes: int) -> Row:
     return Row("peak memory, reading and scoring an export", f"{gigabytes} GB", int(told[2]) / 1e6, "MB", 300.0, "")
 
 
+def measure_pairs(data: Data, directory: Path) -> Iterable[Row]:
+    # So that collecting garbage between the rounds doesn't look at all of the data.
+    gc.freeze()
+    yield from measure_file(data)
+    yield from measure_tables(data)
+    yield from measure_table_files(data, directory)
+
+
 def measure(quick: bool, directory: Path) -> Iterable[Row]:
     yield from measure_imports(5 if quick else 15)
     yield from measure_traces(3 if quick else ROUNDS)
     yield from measure_stored(directory, 3 if quick else ROUNDS)
     small = Data(2_000, directory)
     for data in [small] if quick else [small, Data(20_000, directory)]:
-        # So that collecting garbage between the rounds doesn't look at all of the data.
         gc.freeze()
         check_answers(data)
         yield from measure_objects(data)
-        yield from measure_file(data)
-        yield from measure_tables(data)
-        yield from measure_table_files(data, directory)
+        yield from measure_pairs(data, directory)
     yield from measure_one_tool()
     if quick:
         yield Row("peak memory while scoring a file", f"{GIGABYTES} GB", None, "MB", 200.0, "not with --quick")
@@ -672,6 +677,7 @@ def table(rows: list[Row]) -> Table:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2,000 pairs only, and no file of 2 GB")
+    parser.add_argument("--pairs", type=int, metavar="N", help="files and tables of so many pairs alone")
     parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file as well")
@@ -683,7 +689,9 @@ def main() -> int:
     load = os.getloadavg()[0]
     try:
         with tempfile.TemporaryDirectory() as directory:
-            rows = list(measure(options.quick, Path(directory)))
+            place = Path(directory)
+            data = Data(options.pairs, place) if options.pairs else None
+            rows = list(measure_pairs(data, place) if data else measure(options.quick, place))
     except WrongAnswer as error:
         Console(stderr=True).print(f"wrong answer: {error}", style="red")
         return 1

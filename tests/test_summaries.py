@@ -493,7 +493,7 @@ def test_trials_in_a_pipe_and_as_json(runs):
     assert rows[2][:2] + rows[2][3:] == ["2", f"{half[0]:.3f}", f"{half[1]:.3f}", "2"]
     assert rows[4][-1] == "1"
     assert "2 tasks by task.id, 7 trials" in told
-    assert "1 trial neither passed nor failed, and count for none" in told
+    assert "not counted: 1 trial that neither passed nor failed" in told
 
     found = as_json(runs, "--trials-by", "task.id", "--group-by", "model")
     assert [group["group"] for group in found["groups"]] == [{"model": None}, {"model": "small\x1b[31m"}]

@@ -106,7 +106,7 @@ def about(trials: Iterable[Trials], task: str) -> Iterator[str]:
     judged = counted(sum(one.judged for one in found), "trial")
     yield f"{counted(found[0].tasks, 'task')} by {task}, {judged}" if len(found) == 1 else f"{judged} by {task}"
     if not_judged:
-        yield f"{counted(not_judged, 'trial')} neither passed nor failed, and count for none"
+        yield f"not counted: {counted(not_judged, 'trial')} that neither passed nor failed"
     if without:
         yield f"{counted(without, 'row')} without {task} {'is' if without == 1 else 'are'} left out"
 
