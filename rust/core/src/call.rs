@@ -108,8 +108,8 @@ impl<'a> Reader<'a> {
         Reader { bump, may_be_deep, seen: None }
     }
 
-    /// For values in which so many bytes of JSON text are, if these are expected to say things twice.
-    pub fn again(bump: &'a Bump, bytes: usize) -> Reader<'a> {
+    /// For a row with so many bytes of JSON text, whose two sides may say the same.
+    pub fn of_row(bump: &'a Bump, bytes: usize) -> Reader<'a> {
         Reader { bump, may_be_deep: false, seen: Seen::of(bytes, bump) }
     }
 
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
 
     /// The same, with what reads the values in it.
     pub fn parsed(self, bytes: &'a [u8]) -> Result<(Value<'a>, Reader<'a>), JsonError> {
-        let parse = |max_depth| json::parse_anew(bytes, max_depth, self.bump, self.seen);
+        let parse = |max_depth| json::parse_with(bytes, max_depth, self.bump, self.seen);
         match parse(MAX_DEPTH) {
             Err(JsonError { problem: Problem::Depth, .. }) => {
                 Ok((parse(MAX_RECORD_DEPTH)?, Reader { may_be_deep: true, ..self }))
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
             Value::Object(members) => Ok(Arguments::Object(members)),
             // Providers send this for a tool without parameters.
             Value::Text(text) if text.is_empty() => Ok(Arguments::Object(&[])),
-            Value::Text(text) => match json::parse_anew(text.utf8_in(self.bump), MAX_DEPTH, self.bump, self.seen) {
+            Value::Text(text) => match json::parse_with(text.utf8_in(self.bump), MAX_DEPTH, self.bump, self.seen) {
                 Ok(Value::Object(members)) => Ok(Arguments::Object(members)),
                 Err(JsonError { problem: Problem::Depth, .. }) => Err(Error::too_deep()),
                 Err(JsonError { problem: Problem::Values, .. }) => Err(Error::too_many_values()),

@@ -81,11 +81,11 @@ pub fn check_utf8(bytes: &[u8]) -> Result<(), JsonError> {
 
 /// Read one JSON value that may nest `max_depth` levels deep. Texts borrow from `bytes`, all else lies in `bump`.
 pub fn parse<'a>(bytes: &'a [u8], max_depth: usize, bump: &'a Bump) -> Result<Value<'a>, JsonError> {
-    parse_anew(bytes, max_depth, bump, None)
+    parse_with(bytes, max_depth, bump, None)
 }
 
-/// The same, but what was seen before is not parsed again.
-pub fn parse_anew<'a>(
+/// The same, with what was seen before, which is not parsed again.
+pub fn parse_with<'a>(
     bytes: &'a [u8],
     max_depth: usize,
     bump: &'a Bump,
@@ -809,8 +809,8 @@ mod tests {
                 assert_eq!(format!("{again:?}"), format!("{anew:?}"), "{text} with room for {room}, {values}");
             }
             // Read a second time, all of it is found.
-            if let Ok(Value::Object(first)) = parse_anew(texts[0].as_bytes(), room, &bump, Some(seen)) {
-                let Ok(Value::Object(second)) = parse_anew(texts[0].as_bytes(), room, &bump, Some(seen)) else {
+            if let Ok(Value::Object(first)) = parse_with(texts[0].as_bytes(), room, &bump, Some(seen)) {
+                let Ok(Value::Object(second)) = parse_with(texts[0].as_bytes(), room, &bump, Some(seen)) else {
                     panic!()
                 };
                 found += usize::from(std::ptr::eq(first, second));

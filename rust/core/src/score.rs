@@ -102,7 +102,7 @@ impl Worker {
             text.map_or(Ok(()), json::check_utf8).map_err(|error| (side, Error::not_json(error)))?;
         }
         let value = |text: Option<_>| text.map_or(Value::Null, |text| Value::Text(Text::Utf8(text)));
-        let reader = Reader::again(bump, actual.map_or(0, <[u8]>::len) + expected.map_or(0, <[u8]>::len));
+        let reader = Reader::of_row(bump, actual.map_or(0, <[u8]>::len) + expected.map_or(0, <[u8]>::len));
         score_values(options, (value(actual), reader), (value(expected), reader), scratch)
     }
 
@@ -110,7 +110,7 @@ impl Worker {
     pub fn score_record(&mut self, task: &Task, place: u64, bytes: &[u8]) -> Row {
         let (bump, scratch) = self.room();
         let (record, reader) =
-            match json::check_utf8(bytes).and_then(|()| Reader::again(bump, bytes.len()).parsed(bytes)) {
+            match json::check_utf8(bytes).and_then(|()| Reader::of_row(bump, bytes.len()).parsed(bytes)) {
                 Ok(parsed) => parsed,
                 Err(error) => return task.unreadable(place, Error::not_json(error).to_string()),
             };

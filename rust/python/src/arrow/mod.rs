@@ -363,7 +363,7 @@ impl Task {
         let actual = values::at(actual, row, bump).map_err(|error| (Side::Actual, error))?;
         let expected = values::at(expected, row, bump).map_err(|error| (Side::Expected, error))?;
         let text = |value: &Value<'_>| if let Value::Text(Text::Utf8(text)) = value { text.len() } else { 0 };
-        let reader = Reader::again(bump, text(&actual) + text(&expected));
+        let reader = Reader::of_row(bump, text(&actual) + text(&expected));
         score_values(self.options, (actual, reader), (expected, reader), scratch)
     }
 }
