@@ -1,7 +1,6 @@
 """Scores of the rows of Arrow tables: the same answers as row by row, whatever the rows come in."""
 
 import json
-import threading
 from decimal import Decimal
 
 import pandas as pd
@@ -298,7 +297,7 @@ def test_pandas():
     assert scored(frame).equals(scored(table_of(ROWS)))
 
 
-def test_the_deepest_calls_are_scored_in_a_thread_with_a_small_stack():
+def test_the_deepest_calls_are_scored_in_a_thread_with_a_small_stack(in_small_stack):
     def call(depth):
         return '[{"name": "t", "arguments": ' + '{"k": ' * depth + "1" + "}" * depth + "}]"
 
@@ -307,13 +306,7 @@ def test_the_deepest_calls_are_scored_in_a_thread_with_a_small_stack():
     def score_all():
         found.extend(scored(table_of(rows), threads=1)["verdict"].to_pylist())
 
-    before = threading.stack_size(64 << 10)
-    try:
-        thread = threading.Thread(target=score_all)
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
+    in_small_stack(score_all, 64 << 10)
     assert found == ["passed", "failed", "error"]
 
 

@@ -192,7 +192,7 @@ def test_more_than_512_levels_are_refused(container, depth, form):
         evaluate(form(call(deep)), form(call(nested(depth, container))), arguments="exact")
 
 
-def test_512_levels_are_compared_in_a_thread_with_a_small_stack():
+def test_512_levels_are_compared_in_a_thread_with_a_small_stack(in_small_stack):
     found = []
 
     def compare():
@@ -206,13 +206,7 @@ def test_512_levels_are_compared_in_a_thread_with_a_small_stack():
                 )
                 found.extend(scores.verdict)
 
-    before = threading.stack_size(256 << 10)
-    try:
-        thread = threading.Thread(target=compare)
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
+    in_small_stack(compare, 256 << 10)
     assert found == ["passed", "failed"] * 8
 
 

@@ -266,7 +266,7 @@ impl Scoring<'_> {
                     if let Some(wanted) = together.get(at - place) {
                         let (bump, scratch) = worker.room();
                         let reader = Reader::new(bump, true);
-                        let made = trace.map(|trace| trace.calls(reader, self.counted));
+                        let made = trace.map(|trace| trace.calls(reader.bump, self.counted));
                         rows.push(self.row(wanted, made, reader, scratch));
                     }
                 }),
@@ -287,7 +287,7 @@ impl Scoring<'_> {
         let (mut failed, mut reported) = (None, true);
         for &place in places {
             self.store.load(place..place + 1, |_, trace| match trace {
-                Ok(trace) => match trace.calls(Reader::new(reader.bump, true), self.counted).copy_to(reader.bump) {
+                Ok(trace) => match trace.calls(reader.bump, self.counted).copy_to(reader.bump) {
                     Value::Array(calls) => all.extend_from_slice(calls),
                     _ => reported = false,
                 },

@@ -42,7 +42,7 @@ impl<'a> Trace<'a> {
     }
 
     /// The tool calls that count, as a list of calls that scoring reads; null if they were not reported.
-    pub fn calls(&self, reader: Reader<'a>, counted: RecordedAs) -> Value<'a> {
+    pub fn calls(&self, bump: &'a Bump, counted: RecordedAs) -> Value<'a> {
         if !self.reported {
             return Value::Null;
         }
@@ -51,10 +51,10 @@ impl<'a> Trace<'a> {
         let call = |span: &Span<'a>| {
             let member = |key: &'static str, value: Value<'a>| Member { key: Text::from(key), value };
             let members = [member("name", Value::Text(span.name)), member("arguments", span.input)];
-            Value::Object(reader.bump.alloc_slice_copy(&members))
+            Value::Object(bump.alloc_slice_copy(&members))
         };
         let calls: Vec<Value<'a>> = self.spans().iter().filter(counts).map(call).collect();
-        Value::Array(reader.bump.alloc_slice_copy(&calls))
+        Value::Array(bump.alloc_slice_copy(&calls))
     }
 
     /// With what models were told decoded, where it is JSON text.

@@ -197,9 +197,9 @@ impl<'a> Trace<'a> {
         // Turns are told by questions only where there are several roots. As long as it makes no difference to the calls
         // whether each root that may begin a turn does, no question does.
         let other = (!is_whole && tree::has_several_roots(spans.iter().map(|(recorded, ..)| recorded)))
-            .then(|| tree::of_read(reader, id, each_asked_anew(&spans, reader.bump)).calls(reader, counted));
+            .then(|| tree::of_read(reader, id, each_asked_anew(&spans, reader.bump)).calls(reader.bump, counted));
         let trace: Stored<'a> = tree::of_read(reader, id, spans);
-        let calls = trace.calls(reader, counted);
+        let calls = trace.calls(reader.bump, counted);
         let is_in_doubt = other.is_some_and(|other| !compare::equal(other, calls));
         Calls { calls, conversation_id: trace.conversation_id.or(told), is_in_doubt }
     }
